@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { MoneyError, parseUsd, type MicroUsd } from './money.ts';
+
+/** What a provider can charge for. A protocol maps what it counts onto these; billing never learns which protocol it was. */
+export const METERS = ['prompt', 'completion', 'image', 'second', 'call'] as const;
+export type Meter = (typeof METERS)[number];
+
+/** Micro-USD for 1,000,000 units of each meter. One scale for all meters, so that a cost is one sum and one division. */
+export type Rates = Readonly<Partial<Record<Meter, MicroUsd>>>;
+
+/** Units used, each a non-negative integer. A meter that is absent counts 0. */
+export type Usage = Readonly<Partial<Record<Meter, bigint>>>;
+
+/** One immutable price of one provider for one service. A change of rates is a new version with a new id. */
+export interface Price {
+  readonly id: string;
+  readonly rates: Rates;
+}
+
+const UNITS = 1_000_000n;
+
+/**
+ * The cost of `usage` at `rates`: computed exactly over all meters, then rounded up to one micro-USD, once.
+ * A non-zero rate with non-zero usage therefore never costs 0.
+ */
+export function cost(rates: Rates, usage: Usage): MicroUsd {
+  let sum = 0n;
+  for (const meter of METERS) {
+    const rate = rates[meter];
+    const units = usage[meter];
+    if (rate && units) sum += rate * units;
+  }
+  return (sum + UNITS - 1n) / UNITS;
+}
+
+/** True when any meter has a non-zero rate. */
+export function isPriced(rates: Rates): boolean {
+  return METERS.some((meter) => (rates[meter] ?? 0n) > 0n);
+}
+
+/** Meters whose price is written per 1M units; the others are written per single unit. */
+const PER_MILLION: ReadonlySet<Meter> = new Set(['prompt', 'completion']);
+
+/**
+ * Parses prices as providers write them: USD per 1M for `prompt` and `completion`, USD per unit for the others.
+ * Throws MoneyError that names the meter. Unknown meters are refused.
+ */
+export function parseRates(pricing: Readonly<Record<string, unknown>>): Rates {
+  const rates: Partial<Record<Meter, MicroUsd>> = {};
+  for (const [name, value] of Object.entries(pricing)) {
+    if (value === undefined || value === null) continue;
+    if (!(METERS as readonly string[]).includes(name)) throw new MoneyError(`pricing.${name} is not a price; prices are ${METERS.join(', ')}`);
+    const meter = name as Meter;
+    const amount = parseUsd(value, `pricing.${name}`);
+    rates[meter] = PER_MILLION.has(meter) ? amount : amount * UNITS;
+  }
+  return rates;
+}
+
+/** The id of a price version: a digest of who charges what for which service, so that every gateway derives the same id. */
+export function priceId(provider: string, service: string, rates: Rates): string {
+  const canonical = JSON.stringify([provider, service, METERS.map((meter) => (rates[meter] ?? 0n).toString())]);
+  return `price-${createHash('sha256').update(canonical).digest('hex').slice(0, 32)}`;
+}
+
+/** Rates as a JSON object of decimal strings, the form in which a price version is stored. */
+export function ratesToJson(rates: Rates): Record<string, string> {
+  return Object.fromEntries(METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [meter, rates[meter]!.toString()]));
+}
+
+/** The inverse of ratesToJson. */
+export function ratesFromJson(json: Readonly<Record<string, string>>): Rates {
+  return Object.fromEntries(Object.entries(json).map(([meter, rate]) => [meter, BigInt(rate)])) as Rates;
+}
+
+/** Usage as JSON text, the form kept on a generation: `{"prompt":12,"completion":34}`. */
+export function usageToText(usage: Usage): string {
+  return JSON.stringify(Object.fromEntries(METERS.filter((meter) => usage[meter] !== undefined).map((meter) => [meter, Number(usage[meter])])));
+}
+
+/** The inverse of usageToText. */
+export function usageFromText(text: string): Usage {
+  return Object.fromEntries(Object.entries(JSON.parse(text) as Record<string, number>).map(([meter, units]) => [meter, BigInt(units)])) as Usage;
+}

@@ -1,0 +1,41 @@
+import { GatewayError, type ErrorCode } from './errors.ts';
+
+/** The HTTP wire of the chat family, models, keys and account: `{error: {message, type, code, param}}`, `code` repeating the status. */
+export const HTTP_ERRORS = {
+  invalid_request: { status: 400, type: 'invalid_request' },
+  unauthorized: { status: 401, type: 'unauthorized' },
+  insufficient_balance: { status: 402, type: 'insufficient_balance' },
+  payment_expired: { status: 402, type: 'payment_expired' },
+  payment_verification_failed: { status: 402, type: 'payment_verification_failed' },
+  insufficient_payment: { status: 402, type: 'insufficient_payment' },
+  permission_denied: { status: 403, type: 'permission_denied' },
+  invalid_model: { status: 404, type: 'invalid_model' },
+  not_found: { status: 404, type: 'not_found' },
+  idempotency_conflict: { status: 409, type: 'idempotency_conflict' },
+  payload_too_large: { status: 413, type: 'payload_too_large' },
+  unprocessable: { status: 422, type: 'unprocessable' },
+  escrow_not_setup: { status: 424, type: 'escrow_not_setup' },
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_exceeded' },
+  provider_unavailable: { status: 500, type: 'provider_unavailable' },
+  no_provider_healthy: { status: 503, type: 'provider_unavailable' },
+  service_unavailable: { status: 503, type: 'internal' },
+  internal: { status: 500, type: 'internal' },
+} as const satisfies Record<ErrorCode, { status: number; type: string }>;
+
+export interface HttpErrorBody {
+  readonly error: { readonly message: string; readonly type: string; readonly code: number; readonly param: string | null };
+}
+
+export interface HttpError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: HttpErrorBody;
+}
+
+/** A GatewayError on this wire. Anything else must be turned into `internal` by its caller first. */
+export function toHttpError(error: GatewayError): HttpError {
+  const { status, type } = HTTP_ERRORS[error.code];
+  const headers: Record<string, string> = { ...error.headers };
+  if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
+  return { status, headers, body: { error: { message: error.message, type, code: status, param: error.param ?? null } } };
+}

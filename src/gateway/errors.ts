@@ -1,0 +1,48 @@
+/** The one vocabulary of errors. Each wire has a table over exactly these codes, which the compiler holds complete. */
+export const ERROR_CODES = [
+  'invalid_request',
+  'unauthorized',
+  'insufficient_balance',
+  'payment_expired',
+  'payment_verification_failed',
+  'insufficient_payment',
+  'permission_denied',
+  'invalid_model',
+  'not_found',
+  'idempotency_conflict',
+  'payload_too_large',
+  'unprocessable',
+  'escrow_not_setup',
+  'rate_limit_exceeded',
+  'provider_unavailable',
+  'no_provider_healthy',
+  'service_unavailable',
+  'internal',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export interface GatewayErrorOptions {
+  /** The request field that is wrong, as a path: `messages[2].role`. */
+  readonly param?: string | undefined;
+  /** When a retry can help: seconds until then. */
+  readonly retryAfterS?: number | undefined;
+  /** Response headers that belong to this error on HTTP wires. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly cause?: unknown;
+}
+
+/** An error that the caller may see. `message` never holds a secret, a provider's key or a stack. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly retryAfterS: number | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.param = options.param;
+    this.retryAfterS = options.retryAfterS;
+    this.headers = options.headers;
+  }
+}

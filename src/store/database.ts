@@ -1,0 +1,37 @@
+/** A value that both engines take and give. Integers always come back as bigint. */
+export type Value = string | bigint | number | null | Uint8Array;
+export type Row = Readonly<Record<string, Value>>;
+
+/** One SQL statement from one file, in the portable subset, with `$1 …` parameters. `name` is the file's name: engines prepare by it. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface Step {
+  readonly statement: Statement;
+  readonly params?: readonly Value[];
+}
+
+/**
+ * What the rooms above need of a database. Errors of the engine surface as DatabaseError;
+ * `unavailable` tells a lost connection from a refused statement.
+ */
+export interface Database {
+  readonly engine: 'sqlite' | 'postgres';
+  query(statement: Statement, params?: readonly Value[]): Promise<readonly Row[]>;
+  /** All steps in one transaction: all or none. Durable when the promise resolves. */
+  batch(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
+  close(): Promise<void>;
+}
+
+export class DatabaseError extends Error {
+  override readonly name = 'DatabaseError';
+  readonly code: string;
+  readonly unavailable: boolean;
+  constructor(message: string, options: { code: string; unavailable?: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.code = options.code;
+    this.unavailable = options.unavailable ?? false;
+  }
+}
