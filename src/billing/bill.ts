@@ -6,15 +6,19 @@ import { cost, usageToText, type Price, type Usage } from './price.ts';
 export interface Billable {
   readonly id: string;
   readonly account: string;
-  /** What is locked: the highest the call can cost at any of `prices`. */
-  readonly amount: MicroUsd;
-  readonly prices: readonly Price[];
+  /** What the call may cost at each provider it can go to; the highest estimate is locked. */
+  readonly quotes: readonly Quote[];
   readonly budget: Budget | null;
   /** Epoch milliseconds. */
   readonly lockExpiresAt: number;
   readonly lockDetail: string;
-  /** False when the estimate is no ceiling: settlement may then draw on the available balance. */
+  /** False when the estimates are no ceilings: settlement may then draw on the available balance. */
   readonly ceiling: boolean;
+}
+
+export interface Quote {
+  readonly price: Price;
+  readonly estimate: MicroUsd;
 }
 
 /** The reply began. Sent at most once. */
@@ -49,6 +53,8 @@ export interface SettledFrame {
   readonly settlement: Settlement;
   readonly usage: Usage | null;
   readonly provider: string;
+  /** Compact JWS, where one was asked for. */
+  readonly receipt: string | null;
   readonly tail: unknown;
 }
 
@@ -65,15 +71,17 @@ export interface BillOptions<C> {
   readonly drainBytes: number;
   /** Turns a refused lock into the error that the caller sees. */
   readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => Error;
-  /** Called once per lock when it is resolved by this process. */
-  readonly onResolved?: (call: C, resolution: Resolution) => void;
+  /** The signed receipt that goes with a settled frame, or null. */
+  readonly receipt: (call: C, end: EndFrame, settlement: Settlement) => string | null;
+  /** Called once for every lock that was made, when this process is done with it. */
+  readonly onResolved: (call: C, resolution: Resolution) => void;
 }
 
+/** How a lock ended. `unresolved`: the database could not be reached, and the lock will expire. */
 export interface Resolution {
-  readonly state: 'settled' | 'released';
+  readonly state: 'settled' | 'released' | 'unresolved';
   readonly settlement: Settlement;
-  readonly usage: Usage | null;
-  readonly provider: string | null;
+  readonly end: EndFrame | null;
   readonly error: unknown;
   readonly clientGone: boolean;
 }
@@ -92,91 +100,110 @@ export function createBill<C>(options: BillOptions<C>): (next: BilledHandler<C>)
 }
 
 async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, call: C, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
-  const { ledger } = options;
   const billable = options.billable(call);
-  const locked = await ledger.lock({
-    id: billable.id,
-    account: billable.account,
-    amount: billable.amount,
-    prices: billable.prices.map((price) => price.id),
-    expiresAt: billable.lockExpiresAt,
-    detail: billable.lockDetail,
-    ...(billable.budget ? { budget: billable.budget } : {}),
-  });
-  if (!locked.ok) throw options.refuse(call, locked);
+  await lock(options, call, billable);
 
   const upstream = new AbortController();
   let drainTimer: NodeJS.Timeout | undefined;
-  let drained = 0;
+  let drainedBytes = 0;
   let gone = false;
+  let resolved = false;
+
   const leave = () => {
     if (gone) return;
     gone = true;
-    drainTimer = setTimeout(() => upstream.abort(new Error('client gone')), options.drainMs);
+    drainTimer = setTimeout(() => upstream.abort(new Error('the client is gone')), options.drainMs);
   };
-  signal.addEventListener('abort', leave, { once: true });
   if (signal.aborted) leave();
+  else signal.addEventListener('abort', leave, { once: true });
 
-  let resolved = false;
-  let frames: AsyncIterator<Frame> | undefined;
-
-  const finish = async (end: EndFrame): Promise<SettledFrame> => {
-    const settlement = await settle(options, billable, end);
+  const resolve = (state: Resolution['state'], settlement: Settlement, end: EndFrame | null, error: unknown) => {
     resolved = true;
-    options.onResolved?.(call, { state: 'settled', settlement, usage: end.usage, provider: end.provider, error: null, clientGone: gone });
-    return { type: 'settled', settlement, usage: end.usage, provider: end.provider, tail: end.tail };
+    options.onResolved(call, { state, settlement, end, error, clientGone: gone });
+  };
+  const finish = async (end: EndFrame): Promise<SettledFrame> => {
+    let settlement: Settlement;
+    try {
+      settlement = await settle(options, billable, end);
+    } catch (error) {
+      // Never release after an attempt to settle: it may have been committed. The lock expires if it was not.
+      resolve('unresolved', NOTHING, end, error);
+      throw error;
+    }
+    resolve('settled', settlement, end, null);
+    return { type: 'settled', settlement, usage: end.usage, provider: end.provider, receipt: options.receipt(call, end, settlement), tail: end.tail };
+  };
+  const fail = async (error: unknown): Promise<void> => {
+    try {
+      await options.ledger.release({ id: billable.id, detail: failureDetail(error) });
+    } catch (unavailable) {
+      resolve('unresolved', NOTHING, null, unavailable);
+      return;
+    }
+    resolve('released', NOTHING, null, error);
+  };
+  const drain = (frame: Frame) => {
+    if (frame.type === 'data' && (drainedBytes += frame.bytes.byteLength) > options.drainBytes) upstream.abort(new Error('the client is gone'));
   };
 
+  const frames = next(call, upstream.signal)[Symbol.asyncIterator]();
   try {
-    frames = next(call, upstream.signal)[Symbol.asyncIterator]();
     for (;;) {
       const { done, value } = await frames.next();
       if (done) break;
-      if (value.type === 'end') yield await finish(value);
-      else {
-        if (gone && value.type === 'data' && (drained += value.bytes.byteLength) > options.drainBytes) upstream.abort(new Error('client gone'));
-        yield value;
+      if (value.type === 'end') {
+        yield await finish(value);
+        return;
       }
+      if (gone) drain(value);
+      yield value;
     }
+    throw new Error('the run ended without an end frame');
   } catch (error) {
-    if (!resolved) {
-      await release(options, billable, error);
-      resolved = true;
-      options.onResolved?.(call, { state: 'released', settlement: NOTHING, usage: null, provider: null, error, clientGone: gone });
-    }
+    if (!resolved) await fail(error);
     throw error;
   } finally {
     // The consumer stopped iterating before the end: read on for the usage, then resolve.
-    if (!resolved && frames) {
+    if (!resolved) {
       leave();
       try {
         for (;;) {
           const { done, value } = await frames.next();
-          if (done) break;
+          if (done) throw new Error('the run ended without an end frame');
           if (value.type === 'end') {
             await finish(value);
             break;
           }
-          if (value.type === 'data' && (drained += value.bytes.byteLength) > options.drainBytes) upstream.abort(new Error('client gone'));
+          drain(value);
         }
-        if (!resolved) await release(options, billable, new Error('the run ended without an end frame'));
       } catch (error) {
-        if (!resolved) {
-          await release(options, billable, error);
-          options.onResolved?.(call, { state: 'released', settlement: NOTHING, usage: null, provider: null, error, clientGone: true });
-        }
+        if (!resolved) await fail(error);
       }
     }
     clearTimeout(drainTimer);
     signal.removeEventListener('abort', leave);
+    await frames.return?.();
   }
 }
 
+async function lock<C>(options: BillOptions<C>, call: C, billable: Billable): Promise<void> {
+  const result = await options.ledger.lock({
+    id: billable.id,
+    account: billable.account,
+    amount: billable.quotes.reduce((most, quote) => (quote.estimate > most ? quote.estimate : most), 0n),
+    prices: billable.quotes.map((quote) => quote.price.id),
+    expiresAt: billable.lockExpiresAt,
+    detail: billable.lockDetail,
+    ...(billable.budget ? { budget: billable.budget } : {}),
+  });
+  if (!result.ok) throw options.refuse(call, result);
+}
+
 async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFrame): Promise<Settlement> {
-  const price = billable.prices.find((candidate) => candidate.id === end.price);
-  if (!price) throw new Error(`call ${billable.id} ended with price ${end.price}, which its lock does not hold`);
-  // Ending 6: output past the budget costs the lock. Endings by the provider's failure, and replies without usage, are free.
-  const charge = end.outcome === 'free' || !end.usage ? 0n : end.outcome === 'over_cap' ? billable.amount : cost(price.rates, end.usage);
+  const quote = billable.quotes.find((candidate) => candidate.price.id === end.price);
+  if (!quote) throw new Error(`call ${billable.id} ended with price ${end.price}, which its lock does not hold`);
+  const charge = chargeOf(quote, end, billable.ceiling);
+  if (charge > 0n && quote.estimate === 0n) throw new Error(`call ${billable.id} has a zero lock under a non-zero price`);
   const result = await options.ledger.settle({
     id: billable.id,
     price: end.price,
@@ -190,6 +217,14 @@ async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFr
   return resolution(billable, result);
 }
 
+/** The endings of a completed run: failed by its own words or without usage is free, past its budget costs the budget, else the price of its usage. */
+function chargeOf(quote: Quote, end: EndFrame, ceiling: boolean): MicroUsd {
+  if (end.outcome === 'free' || !end.usage) return 0n;
+  if (end.outcome === 'over_cap') return quote.estimate;
+  const exact = cost(quote.price.rates, end.usage);
+  return ceiling && exact > quote.estimate ? quote.estimate : exact;
+}
+
 /** A lock that somebody else resolved first (it expired) is no error to the consumer: it pays nothing more. */
 function resolution(billable: Billable, result: SettleResult): Settlement {
   if (result.ok) return { charged: result.charged, fee: result.fee, drawn: result.drawn, shortfall: result.shortfall };
@@ -197,6 +232,6 @@ function resolution(billable: Billable, result: SettleResult): Settlement {
   throw new Error(`call ${billable.id} could not be settled: ${result.reason}`);
 }
 
-async function release<C>(options: BillOptions<C>, billable: Billable, error: unknown): Promise<void> {
-  await options.ledger.release({ id: billable.id, detail: JSON.stringify({ error: error instanceof Error ? error.message : String(error) }) });
+function failureDetail(error: unknown): string {
+  return JSON.stringify({ outcome: 'failed', error: error instanceof Error ? error.message : String(error) });
 }

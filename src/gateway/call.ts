@@ -102,6 +102,8 @@ export interface ReplyReader {
   end(): ReplyEnd;
   /** The reply was cut by us (client gone and drain bound reached): what was produced so far, as measured. */
   cut(): ReplyEnd;
+  /** True once no further byte can change the end (`[DONE]`, or output past the budget): call `end()` at once and let the rest go. */
+  readonly finished?: boolean;
 }
 
 export interface ReplyEnd {
@@ -166,10 +168,15 @@ export interface Call {
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
   readonly exchange: Exchange;
+  /** Calls with the same key prefer the provider that served the last one. */
+  readonly stickyKey: string | null;
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** The consumer's W3C `traceparent` header, as it came. */
+  readonly traceparent?: string | null;
   /** Wall-clock limit of the whole call in milliseconds. */
   readonly timeoutMs: number;
+  readonly wantsReceipt: boolean;
 }
 
 /** A pipeline stage: a call in, an async stream of frames out. */

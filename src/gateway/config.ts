@@ -1,7 +1,7 @@
 import type { Rates } from '#billing';
 import type { Primitive } from './call.ts';
 
-/** The one configuration of a gateway process: read once at start by the CLI, frozen, passed as arguments. All defaults are in `config-file.ts`. */
+/** The one configuration of a gateway process: read once at start by the CLI, frozen, passed as arguments. All defaults are in `config-options.ts`. */
 export interface Config {
   readonly mode: 'development' | 'production';
   readonly host: string;
@@ -14,6 +14,8 @@ export interface Config {
   readonly redisUrl: string | null;
   /** Secret of the admin API; made at first start when the configuration names none. */
   readonly adminKey: string | null;
+  /** Secret: 32 bytes as 64 hex digits that the gateway's keys are derived from; null keeps the seed in `dataDir`. */
+  readonly identitySeed: string | null;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** OTLP/HTTP base endpoint for traces, or null. */
   readonly otlpEndpoint: string | null;

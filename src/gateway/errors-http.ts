@@ -1,4 +1,4 @@
-import { GatewayError, type ErrorCode } from './errors.ts';
+import type { ErrorCode, GatewayError } from './errors.ts';
 
 /** The HTTP wire of the chat family, models, keys and account: `{error: {message, type, code, param}}`, `code` repeating the status. */
 export const HTTP_ERRORS = {

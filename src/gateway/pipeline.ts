@@ -1,8 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Frame, Usage } from '#billing';
-import type { Call, Caller, Exchange, Offer, Primitive } from './call.ts';
-import type { RatePolicy, RateDecision } from './limits/limiter.ts';
+import { randomBytes } from 'node:crypto';
+import { cost, formatUsd, isPriced, type Billable, type Frame, type LockResult, type MicroUsd, type Usage } from '#billing';
+import type { Call, Caller, Candidate, Exchange, Handler, Offer, Primitive } from './call.ts';
+import type { Catalog } from './catalog/catalog.ts';
+import { GatewayError } from './errors.ts';
+import { rateLimitError } from './limits/rate-headers.ts';
+import type { RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
+import type { CallObserver } from './observe/observer.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
+import type { Health, Router } from './routing/router.ts';
 
 /** What a protocol hands to the pipeline: neutral facts and its native exchange. */
 export interface CallRequest {
@@ -16,9 +22,18 @@ export interface CallRequest {
   readonly stickyKey: string | null;
   readonly stream: boolean;
   readonly exchange: Exchange;
-  /** The most that this call can use at `offer`. Must not be exceeded by what the exchange asks for. */
+  /**
+   * The most that this call can use at `offer`. Must not be exceeded by what the exchange asks for.
+   * Throws GatewayError `unprocessable` when the offer cannot serve this call: `prepare` passes it over, and throws that error when no offer is left.
+   */
   readonly estimate: (offer: Offer) => Usage;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** The consumer's W3C `traceparent` header, as it came. */
+  readonly traceparent?: string | null;
+  /** The consumer's W3C `traceparent` header, as it came. */
+  readonly traceparent: string | null;
+  /** The consumer asked for a signed receipt in the reply. */
+  readonly wantsReceipt: boolean;
 }
 
 export interface Admission {
@@ -41,4 +56,169 @@ export interface Pipeline {
   inFlight(): number;
 }
 
-export type { RatePolicy };
+
+export interface PipelineOptions {
+  readonly authenticate: (headers: IncomingHttpHeaders) => Caller | Promise<Caller>;
+  readonly limiter: RateLimiter;
+  readonly policy: (caller: Caller) => RatePolicy;
+  readonly onRateLimited: (caller: Caller) => void;
+  readonly catalog: Catalog;
+  readonly router: Router;
+  readonly health: Health;
+  readonly attemptsMax: number;
+  readonly callTimeoutMs: number;
+  /** bill(execute). */
+  readonly billed: Handler;
+  readonly observer: CallObserver;
+  readonly now: () => number;
+}
+
+export function createPipeline(options: PipelineOptions): Pipeline {
+  const { catalog, router, now } = options;
+  let inFlight = 0;
+
+  async function* run(call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+    inFlight++;
+    options.observer.started(call);
+    try {
+      try {
+        yield* options.billed(call, signal);
+      } catch (error) {
+        // A dear fallback must not refuse a call that its first choice can serve: once, keep only what the balance affords.
+        const affordable = error instanceof LockRefused ? call.candidates.filter((candidate) => candidate.estimate <= error.affordable) : [];
+        if (affordable.length === 0) throw error;
+        yield* options.billed({ ...call, candidates: affordable }, signal);
+      }
+    } catch (error) {
+      options.observer.failed(call, error);
+      throw error;
+    } finally {
+      inFlight--;
+    }
+  }
+
+  return {
+    inFlight: () => inFlight,
+    run,
+
+    async admit(headers) {
+      const caller = await options.authenticate(headers);
+      const rate = await options.limiter.take(caller.key?.hash ?? caller.account, options.policy(caller), { requests: 1, tokens: 0 });
+      if (!rate.allowed) {
+        options.onRateLimited(caller);
+        throw rateLimitError(rate);
+      }
+      return { caller, rate };
+    },
+
+    prepare(request) {
+      const candidates: Candidate[] = [];
+      let service: string | null = null;
+      let offered: readonly Offer[] = [];
+      for (const target of request.targets) {
+        const resolved = catalog.resolve(target, request.primitive);
+        authorise(request.caller, resolved.service);
+        service ??= resolved.service;
+        offered = offered.length === 0 ? resolved.offers : [...offered, ...resolved.offers];
+        if (candidates.length >= options.attemptsMax) continue;
+        const preferences = resolved.sort ? { ...request.preferences, sort: resolved.sort } : request.preferences;
+        for (const offer of router.choose(resolved.offers, preferences, request.stickyKey)) {
+          if (candidates.length >= options.attemptsMax) break;
+          candidates.push({ offer, estimate: estimate(offer, request.estimate(offer)) });
+        }
+      }
+      if (candidates.length === 0) throw unavailable(request, offered, options.health);
+      return {
+        id: nextCallId(),
+        primitive: request.primitive,
+        caller: request.caller,
+        requestId: request.requestId,
+        service: service!,
+        stream: request.stream,
+        startedAt: now(),
+        candidates,
+        exchange: request.exchange,
+        stickyKey: request.stickyKey,
+        metadata: request.metadata,
+        traceparent: request.traceparent ?? null,
+        timeoutMs: options.callTimeoutMs,
+        wantsReceipt: request.wantsReceipt,
+      };
+    },
+  };
+}
+
+/** The most a call can cost at an offer; never 0 where anything is priced, so that no work is free by rounding. */
+function estimate(offer: Offer, usage: Usage): MicroUsd {
+  const amount = cost(offer.price.rates, usage);
+  return amount === 0n && isPriced(offer.price.rates) ? 1n : amount;
+}
+
+function authorise(caller: Caller, service: string): void {
+  const allowed = caller.key?.allowedServices;
+  if (allowed && !allowed.includes(service)) {
+    throw new GatewayError('permission_denied', `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`, { param: 'model' });
+  }
+}
+
+function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {
+  const name = request.targets[0]!.slice(0, 128);
+  if (offered.some((offer) => health.available(offer))) {
+    return new GatewayError('not_found', `No provider of ${name} meets the routing preferences (order, only, ignore, max_price)`, { param: 'provider' });
+  }
+  return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, { retryAfterS: health.retryAfterS(offered) });
+}
+
+/** What billing needs of a call. */
+export function toBillable(call: Call, drainMs: number): Billable {
+  return {
+    id: call.id,
+    account: call.caller.account,
+    quotes: call.candidates.map((candidate) => ({ price: candidate.offer.price, estimate: candidate.estimate })),
+    budget: call.caller.key?.budget ?? null,
+    lockExpiresAt: call.startedAt + call.timeoutMs + drainMs + LOCK_MARGIN_MS,
+    lockDetail: JSON.stringify({
+      primitive: call.primitive,
+      service: call.service,
+      key: call.caller.key?.hash ?? null,
+      requestId: call.requestId,
+      stream: call.stream,
+    }),
+    ceiling: true,
+  };
+}
+
+/** Time for a settlement to become durable after the last moment a call can end, across a database restart. */
+const LOCK_MARGIN_MS = 60_000;
+
+/** A lock that the ledger refused. `affordable` is what one call of this caller may cost at most right now. */
+export class LockRefused extends GatewayError {
+  readonly affordable: MicroUsd;
+  constructor(code: 'insufficient_balance' | 'escrow_not_setup', message: string, affordable: MicroUsd) {
+    super(code, message);
+    this.affordable = affordable;
+  }
+}
+
+export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Error {
+  let estimated = 0n;
+  for (const candidate of call.candidates) if (candidate.estimate > estimated) estimated = candidate.estimate;
+  switch (refusal.reason) {
+    case 'no_account':
+      return new LockRefused('escrow_not_setup', 'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry', 0n);
+    case 'insufficient':
+      return new LockRefused('insufficient_balance', `Insufficient balance for estimated cost: ${formatUsd(estimated)} USDC`, refusal.available);
+    case 'budget_exceeded':
+      return new LockRefused('insufficient_balance', `Spending limit of this API key is too low for estimated cost: ${formatUsd(estimated)} USDC`, refusal.available);
+    case 'duplicate':
+      return new GatewayError('internal', `Call id ${call.id} was used before`);
+  }
+}
+
+const idPrefix = `gen-${randomBytes(9).toString('base64url').replaceAll('-', 'A').replaceAll('_', 'B')}`;
+let idCounter = 0;
+
+/** Unique over all processes: a random prefix per process and a counter, cheaper than a UUID a call. */
+function nextCallId(): string {
+  return `${idPrefix}${(idCounter++).toString(36).padStart(6, '0')}`;
+}

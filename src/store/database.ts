@@ -22,9 +22,17 @@ export interface Database {
   query(statement: Statement, params?: readonly Value[]): Promise<readonly Row[]>;
   /** All steps in one transaction: all or none. Durable when the promise resolves. */
   batch(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
+  /** Reads of one moment: every query of `run` sees the same state, while writers go on. */
+  snapshot<T>(run: (query: Query) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
+export type Query = (statement: Statement, params?: readonly Value[]) => Promise<readonly Row[]>;
+
+/**
+ * What the engine refused, or that it could not be reached (`unavailable`).
+ * `code` is `unique_violation`, `check_violation`, `foreign_key_violation` or `not_null_violation` on both engines, else the engine's own.
+ */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
   readonly code: string;

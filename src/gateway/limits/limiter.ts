@@ -1,8 +1,16 @@
-/** Requests and tokens per minute of one key. `burst` requests may come at once on top of the steady rate. */
+/**
+ * Requests and tokens per minute of one key, each as a bucket that refills at the steady rate. The request bucket holds `burst` on top of
+ * one minute's requests, so 60 + 20 lets 80 through at once and one a second after that; the token bucket holds one minute's tokens.
+ */
 export interface RatePolicy {
   readonly requestsPerMinute: number;
   readonly burst: number;
   readonly tokensPerMinute: number;
+}
+
+export interface RateAmount {
+  readonly requests: number;
+  readonly tokens: number;
 }
 
 export interface RateWindow {
@@ -22,5 +30,5 @@ export interface RateDecision {
 
 /** Synchronous in process, a promise through Redis; never rejects: without Redis it limits locally. */
 export interface RateLimiter {
-  take(key: string, policy: RatePolicy, amount: { readonly requests: number; readonly tokens: number }): RateDecision | Promise<RateDecision>;
+  take(key: string, policy: RatePolicy, amount: RateAmount): RateDecision | Promise<RateDecision>;
 }

@@ -1,6 +1,13 @@
 import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
 
+/**
+ * How an offer stands. `good`: nothing is against it. `recent`: it failed within the last 30 s and has succeeded since.
+ * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, or a call is probing it.
+ * `open`: the same after so many failures in a row that it is not to be tried.
+ */
+export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
+
 /** What is known of an offer's health, from real calls. */
 export interface Health {
   succeeded(offer: Offer, sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number }): void;
@@ -8,13 +15,25 @@ export interface Health {
   flagged(offer: Offer, flag: string): void;
   /** False while an offer cools down after a failure. */
   available(offer: Offer): boolean;
+  standing(offer: Offer): Standing;
+  /** A call is about to try this cooled-down offer; others keep away until it is heard of. */
+  probing(offer: Offer): void;
+  /** Seconds until the first of these may be tried again, at least 1. */
+  retryAfterS(offers: readonly Offer[]): number;
+  /** 1 for an offer whose replies were in order over the last hour, towards 0 the more of them were flagged. */
+  compliance(offer: Offer): number;
+  /** Median time to the first byte, and median completion tokens per second, of the newest calls; null before the first. */
+  latencyMs(offer: Offer): number | null;
+  tokensPerSecond(offer: Offer): number | null;
   stats(offer: Offer): OfferStats;
 }
 
 export interface OfferStats {
+  /** Since this process started. */
   readonly requests: number;
   readonly failures: number;
   readonly flags: Readonly<Record<string, number>>;
+  readonly lastHour: { readonly requests: number; readonly failures: number };
   /** Share of the last hour's calls that did not fail, 0 to 1; null before the first. */
   readonly uptime: number | null;
   /** Milliseconds to the first byte, and completion tokens per second; null before the first call. */

@@ -1,0 +1,109 @@
+import { connect, type Socket } from 'node:net';
+
+export interface Reply {
+  readonly ok: boolean;
+  /** Milliseconds of the monotonic clock at the first byte of the body. */
+  readonly firstByteAt: number;
+  readonly doneAt: number;
+  /** What was wrong, when not ok. */
+  readonly error: string;
+}
+
+/** One HTTP/1.1 keep-alive connection that sends prepared bytes and reads replies with the least work. One request at a time. */
+export interface Connection {
+  send(request: Buffer, done: (reply: Reply) => void, first?: () => void): void;
+  close(): void;
+}
+
+const HEAD_END = Buffer.from('\r\n\r\n');
+/** How the body of a chunked reply ends. Bodies of the bench never end a write like this midway. */
+const LAST_CHUNK = '0\r\n\r\n';
+
+export function openConnection(port: number): Connection {
+  let socket: Socket | null = null;
+  let done: ((reply: Reply) => void) | null = null;
+  let first: (() => void) | null = null;
+  let head: Buffer | null = null;
+  let headDone = false;
+  let ok = false;
+  let status = '';
+  /** Bytes of the body still to come; -1 for chunked. */
+  let left = 0;
+  let streamed = false;
+  let firstByteAt = 0;
+  let tail = '';
+
+  const finish = (error: string) => {
+    const call = done;
+    done = null;
+    if (call) call({ ok: error === '', firstByteAt, doneAt: performance.now(), error });
+  };
+  const fail = (error: string) => {
+    socket?.destroy();
+    socket = null;
+    finish(error);
+  };
+
+  const open = (): Socket => {
+    const opened = connect({ port, host: '127.0.0.1', noDelay: true });
+    opened.on('data', (bytes: Buffer) => {
+      if (opened === socket && done) read(bytes);
+    });
+    opened.on('error', (error) => opened === socket && fail(error.message));
+    opened.on('close', () => opened === socket && fail('the connection was closed'));
+    return opened;
+  };
+
+  const read = (bytes: Buffer) => {
+    let body = bytes;
+    if (!headDone) {
+      head = head ? Buffer.concat([head, bytes]) : bytes;
+      const end = head.indexOf(HEAD_END);
+      if (end < 0) return;
+      const text = head.toString('latin1', 0, end);
+      headDone = true;
+      status = text.slice(9, 12);
+      ok = status === '200';
+      const length = /\r\ncontent-length: *(\d+)/i.exec(text);
+      left = length ? Number(length[1]) : -1;
+      streamed = /\r\ncontent-type: *text\/event-stream/i.test(text);
+      body = head.subarray(end + 4);
+      head = null;
+      if (left === 0) return finish(ok ? '' : `status ${status}`);
+      if (body.length === 0) return;
+    }
+    if (firstByteAt === 0) {
+      firstByteAt = performance.now();
+      first?.();
+    }
+    if (left > 0) {
+      left -= body.length;
+      if (!ok) tail += body.toString('latin1', 0, 300);
+      if (left <= 0) finish(ok ? '' : `status ${status}: ${tail.slice(0, 300)}`);
+      return;
+    }
+    tail = body.length >= 40 ? body.toString('latin1', body.length - 40) : (tail + body.toString('latin1')).slice(-40);
+    if (!tail.endsWith(LAST_CHUNK)) return;
+    if (!ok) finish(`status ${status}: ${body.toString('latin1', 0, 300)}`);
+    else finish(streamed && !tail.includes('data: [DONE]') ? 'a stream without [DONE]' : '');
+  };
+
+  return {
+    send(request, onDone, onFirst) {
+      if (!socket || socket.destroyed) socket = open();
+      done = onDone;
+      first = onFirst ?? null;
+      head = null;
+      headDone = false;
+      firstByteAt = 0;
+      tail = '';
+      socket.write(request);
+    },
+    close() {
+      const closing = socket;
+      socket = null;
+      done = null;
+      closing?.destroy();
+    },
+  };
+}

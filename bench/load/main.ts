@@ -1,0 +1,158 @@
+/** The load generator, a process of its own. Takes one Job at a time from its parent and sends back the JobResult. */
+import { Worker } from 'node:worker_threads';
+import { openConnection, type Connection, type Reply } from './connection.ts';
+import { percentiles, type Job, type JobResult } from './job.ts';
+
+/** More than this many requests open at once means that the target does not keep up at all. */
+const OPEN_CONNECTIONS_MAX = 1_000;
+const REPLY_LIMIT_MS = 20_000;
+
+let held: Connection[] = [];
+
+process.on('message', (message: Job | 'release') => {
+  if (message === 'release') {
+    for (const connection of held) connection.close();
+    held = [];
+    process.send!('released');
+    return;
+  }
+  run(message).then(
+    (result) => process.send!(result),
+    (error: unknown) => process.send!({ failed: String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit(0));
+
+interface Tally {
+  readonly latency: number[];
+  readonly firstByte: number[];
+  errors: number;
+  firstError: string;
+}
+
+async function run(job: Job): Promise<JobResult> {
+  const tally: Tally = { latency: [], firstByte: [], errors: 0, firstError: '' };
+  const cpu = process.cpuUsage();
+  const begun = performance.now();
+  if (job.shape.kind === 'closed') await closedLoop(job, job.shape, tally);
+  else if (job.shape.kind === 'open') await openLoop(job, job.shape, tally);
+  else await hold(job, job.shape.streams, tally);
+  const elapsedMs = performance.now() - begun;
+  const used = process.cpuUsage(cpu);
+  return {
+    calls: tally.latency.length,
+    errors: tally.errors,
+    firstError: tally.firstError,
+    elapsedMs,
+    latency: percentiles(tally.latency),
+    firstByte: percentiles(tally.firstByte),
+    generatorLoad: (used.user + used.system) / 1000 / elapsedMs,
+  };
+}
+
+function record(tally: Tally, since: number, reply: Reply): void {
+  if (reply.ok) {
+    tally.latency.push(reply.doneAt - since);
+    tally.firstByte.push(reply.firstByteAt - since);
+  } else {
+    tally.errors++;
+    tally.firstError ||= reply.error;
+  }
+}
+
+async function closedLoop(job: Job, shape: { connections: number; durationMs: number }, tally: Tally): Promise<void> {
+  const request = Buffer.from(job.request, 'latin1');
+  const end = performance.now() + shape.durationMs;
+  const connections = Array.from({ length: shape.connections }, () => openConnection(job.port));
+  const loops = connections.map(
+    (connection) =>
+      new Promise<void>((resolve) => {
+        const next = () => {
+          const since = performance.now();
+          if (since >= end || tally.errors > 100) return resolve();
+          connection.send(request, (reply) => {
+            record(tally, since, reply);
+            next();
+          });
+        };
+        next();
+      }),
+  );
+  await within(Promise.all(loops), shape.durationMs + REPLY_LIMIT_MS, 'replies of the closed loop');
+  for (const connection of connections) connection.close();
+}
+
+/**
+ * Ticks come from a worker that sleeps to fractions of a millisecond, which timers here cannot.
+ * A request that finds no free connection opens one, so nothing that is slow holds back what follows it, and what it delays is in its latency.
+ */
+async function openLoop(job: Job, shape: { perSecond: number; durationMs: number }, tally: Tally): Promise<void> {
+  const request = Buffer.from(job.request, 'latin1');
+  const total = Math.round((shape.perSecond * shape.durationMs) / 1000);
+  const idle: Connection[] = [];
+  const all: Connection[] = [];
+  let answered = 0;
+  const finished = Promise.withResolvers<void>();
+  const ticker = new Worker(new URL('./ticker.ts', import.meta.url), { workerData: { perSecond: shape.perSecond, total } });
+  ticker.on('error', (error) => finished.reject(error));
+  // performance.now() of this thread against the clock that both threads share.
+  const offset = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+  ticker.on('message', (due: number) => {
+    const since = due - offset;
+    let connection = idle.pop();
+    if (!connection) {
+      if (all.length >= OPEN_CONNECTIONS_MAX)
+        return finished.reject(new Error(`${OPEN_CONNECTIONS_MAX} requests are open: the target does not keep up`));
+      connection = openConnection(job.port);
+      all.push(connection);
+    }
+    const used = connection;
+    used.send(request, (reply) => {
+      record(tally, since, reply);
+      idle.push(used);
+      if (++answered === total) finished.resolve();
+    });
+  });
+  try {
+    await within(finished.promise, shape.durationMs + REPLY_LIMIT_MS, 'replies of the open loop');
+  } finally {
+    await ticker.terminate();
+    for (const connection of all) connection.close();
+  }
+}
+
+async function hold(job: Job, streams: number, tally: Tally): Promise<void> {
+  const request = Buffer.from(job.request, 'latin1');
+  // A few at a time: a thousand at once would measure the listen queue.
+  const openOne = (): Promise<void> =>
+    new Promise((resolve) => {
+      const connection = openConnection(job.port);
+      held.push(connection);
+      const since = performance.now();
+      const end = (reply: Reply) => {
+        record(tally, since, reply);
+        resolve();
+      };
+      connection.send(request, end, () => {
+        tally.latency.push(performance.now() - since);
+        resolve();
+      });
+    });
+  const lane = async (count: number) => {
+    for (let index = 0; index < count; index++) await openOne();
+  };
+  const lanes = 20;
+  await within(Promise.all(Array.from({ length: lanes }, () => lane(Math.ceil(streams / lanes)))), REPLY_LIMIT_MS, 'streams to open');
+}
+
+async function within<T>(work: Promise<T>, ms: number, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${ms} ms for ${what}`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

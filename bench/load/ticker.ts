@@ -1,0 +1,14 @@
+/** Says when each request is due, in milliseconds of the machine's monotonic clock. Sleeping in Atomics.wait is exact to about 60 µs; a timer is to 1 ms. */
+import { parentPort, workerData } from 'node:worker_threads';
+
+const { perSecond, total } = workerData as { perSecond: number; total: number };
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+const clock = () => Number(process.hrtime.bigint()) / 1e6;
+const begun = clock() + 5;
+
+for (let index = 0; index < total; index++) {
+  const due = begun + (index * 1000) / perSecond;
+  const wait = due - clock();
+  if (wait > 0) Atomics.wait(sleeper, 0, 0, wait);
+  parentPort!.postMessage(due);
+}

@@ -1,0 +1,85 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+
+const START_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 5_000;
+
+/** A process that the rig started, and ends. */
+export interface Program {
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** What it has written, its last 8 KiB. */
+  output(): string;
+  /** Resolves when `ready` has an answer; rejects when the process ends before, or after 30 s. */
+  until<T>(ready: () => T | null | Promise<T | null>, what: string): Promise<T>;
+  stop(): Promise<void>;
+}
+
+/** What would change a target if it were in the environment of whoever runs the bench. */
+const NOT_INHERITED = /^(?:HOST|PORT|DATABASE_URL|REDIS_URL|NODE_OPTIONS|(?:TOLLGATE|OTEL|OPENAI)_.*)$/;
+
+/** Starts this Node with a script. stdin stays open as long as the rig lives, so that a program that watches it ends with the rig. */
+export function startProgram(
+  args: readonly string[],
+  options: { readonly env?: Readonly<Record<string, string>>; readonly cwd?: string } = {},
+): Program {
+  const child = spawn(process.execPath, args, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_INHERITED.test(name))), NODE_ENV: 'production', ...options.env },
+    ...(options.cwd ? { cwd: options.cwd } : {}),
+  });
+  let output = '';
+  const keep = (bytes: Buffer) => (output = (output + bytes.toString()).slice(-8192));
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const ended = () => child.exitCode !== null || child.signalCode !== null;
+  const program: Program = {
+    pid: child.pid ?? 0,
+    child,
+    output: () => output,
+    async until(ready, what) {
+      const limit = performance.now() + START_LIMIT_MS;
+      for (;;) {
+        const answer = await ready();
+        if (answer !== null) return answer;
+        if (ended()) throw new Error(`${args[0]} ended before ${what}:\n${output}`);
+        if (performance.now() > limit) throw new Error(`${args[0]}: waited ${START_LIMIT_MS} ms for ${what}:\n${output}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    async stop() {
+      if (ended()) return;
+      const exit = once(child, 'exit');
+      child.kill('SIGTERM');
+      const kill = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+      await exit;
+      clearTimeout(kill);
+    },
+  };
+  return program;
+}
+
+/** Waits for the line `{"port":n}` of a program of the rig. */
+export function announcedPort(program: Program): Promise<number> {
+  return program.until(() => {
+    const line = /^\{"port":(\d+)\}$/m.exec(program.output());
+    return line ? Number(line[1]) : null;
+  }, 'its port');
+}
+
+/** Ticks of /proc in a second. Linux has 100 on every machine this runs on. */
+const TICK_US = 10_000;
+
+/** CPU microseconds that a process has used so far: all its threads, user and system, without children. Exact to one tick of 10 ms. */
+export function cpuMicros(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+}
+
+/** Resident memory of a process in bytes. */
+export function residentBytes(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return Number(kib?.[1] ?? 0) * 1024;
+}

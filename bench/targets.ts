@@ -1,0 +1,204 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startPostgres } from '../test/support/postgres.ts';
+import { announcedPort, startProgram, type Program } from './program.ts';
+import { MODELS } from './upstream/replies.ts';
+
+/** A running gateway, ready for calls. */
+export interface Target {
+  readonly port: number;
+  /** Whose CPU and memory count. null: the upstream itself, called directly. */
+  readonly pid: number | null;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the target says of its own event loop, where it says anything: 99th percentile of the delay in milliseconds. */
+  loopDelayMs?(): Promise<number | null>;
+  stop(): Promise<void>;
+}
+
+export interface TargetKind {
+  readonly name: string;
+  readonly title: string;
+  /** What is in the way, when this target cannot run here. */
+  missing?(): string | null;
+  start(upstreamPort: number): Promise<Target>;
+}
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const CHAT = '/v1/chat/completions';
+const PORTKEY = here('node_modules/@portkey-ai/gateway/build/start-server.js');
+const TOLLGATE = here('../src/main.ts');
+
+async function passthrough(script: string, upstreamPort: number): Promise<Target> {
+  const program = startProgram([here(script), '--upstream', `http://127.0.0.1:${upstreamPort}`]);
+  return { port: await announcedPort(program), pid: program.pid, path: CHAT, headers: {}, stop: () => program.stop() };
+}
+
+async function answers(url: string): Promise<true | null> {
+  try {
+    await (await fetch(url)).arrayBuffer();
+    return true;
+  } catch {
+    return null;
+  }
+}
+
+async function portkey(upstreamPort: number): Promise<Target> {
+  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  const program = startProgram([PORTKEY, `--port=${port}`, '--headless'], { cwd: here('.') });
+  await program.until(() => answers(`http://127.0.0.1:${port}/`), 'an answer');
+  return {
+    port,
+    pid: program.pid,
+    path: CHAT,
+    headers: { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `http://127.0.0.1:${upstreamPort}/v1`, authorization: 'Bearer bench' },
+    stop: () => program.stop(),
+  };
+}
+
+/** A production gateway with one priced service per model of the upstream, an account with credit, and limits out of the way. */
+async function tollgate(upstreamPort: number, databaseUrl: string | null): Promise<Target> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  const dataDir = join(folder, 'data');
+  const config = join(folder, 'tollgate.toml');
+  writeFileSync(config, configText(dataDir, upstreamPort, databaseUrl));
+  let program: Program | null = null;
+  const stop = async () => {
+    await program?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    program = startProgram([TOLLGATE, 'serve', '--config', config]);
+    const found = await program.until(() => readDiscovery(join(dataDir, 'gateway.json')), 'gateway.json');
+    const admin = adminOf(found);
+    const account = await admin('/admin/v1/accounts', { name: 'bench' });
+    const id = account['id'] ?? account['account'];
+    if (typeof id !== 'string') throw new Error(`no account id in ${JSON.stringify(account)}`);
+    await admin(`/admin/v1/accounts/${encodeURIComponent(id)}/credit`, { amount_usd: '1000000', reference: 'bench' });
+    const { key } = await admin(`/admin/v1/accounts/${encodeURIComponent(id)}/keys`, { label: 'bench' });
+    if (typeof key !== 'string') throw new Error('the admin API made no key');
+    return {
+      port: Number(new URL(found.base_url).port),
+      pid: program.pid,
+      path: `/api${CHAT}`,
+      headers: { authorization: `Bearer ${key}` },
+      loopDelayMs: () => loopDelay(found),
+      stop,
+    };
+  } catch (error) {
+    const output = program?.output() ?? '';
+    await stop();
+    throw new Error(`tollgate did not start: ${String(error)}\n${output}`, { cause: error });
+  }
+}
+
+interface Discovery {
+  readonly base_url: string;
+  readonly admin_key: string;
+}
+
+function readDiscovery(path: string): Discovery | null {
+  if (!existsSync(path)) return null;
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Discovery;
+  } catch {
+    // Half written.
+    return null;
+  }
+}
+
+function adminOf(gateway: Discovery): (path: string, body: object) => Promise<Record<string, unknown>> {
+  return async (path, body) => {
+    const response = await fetch(new URL(path, gateway.base_url), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.admin_key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`POST ${path} answered ${response.status}: ${await response.text()}`);
+    return (await response.json()) as Record<string, unknown>;
+  };
+}
+
+async function loopDelay(gateway: Discovery): Promise<number | null> {
+  const response = await fetch(new URL('/metrics', gateway.base_url), { headers: { authorization: `Bearer ${gateway.admin_key}` } });
+  const found = /^\w*nodejs_eventloop_lag_p99_seconds(?:\{[^}]*\})? ([\d.e+-]+)$/m.exec(await response.text());
+  return found ? Number(found[1]) * 1000 : null;
+}
+
+function configText(dataDir: string, upstreamPort: number, databaseUrl: string | null): string {
+  const models = Object.values(MODELS).map(
+    (model) => `
+[[models]]
+name = "${model}"
+display_name = "Bench ${model}"
+provider_name = "bench"
+context_length = 32768
+[models.pricing]
+prompt = 0.15
+completion = 0.60
+[models.params]
+model = "${model}"
+api_base = "http://127.0.0.1:${upstreamPort}/v1"
+api_key = "bench"
+`,
+  );
+  return `[server]
+host = "127.0.0.1"
+port = 0
+data_dir = ${JSON.stringify(dataDir)}
+log_level = "warn"
+${databaseUrl ? `[database]\nurl = ${JSON.stringify(databaseUrl)}\n` : ''}
+[limits]
+requests_per_minute = 10000000
+burst = 10000000
+tokens_per_minute = 1000000000000
+[upstream]
+connections_max = 8192
+${models.join('')}`;
+}
+
+/** All targets, in the order of the table. `direct` is the upstream without anything in front of it. */
+export const TARGETS: readonly TargetKind[] = [
+  {
+    name: 'direct',
+    title: 'upstream, called directly',
+    start: (upstreamPort) => Promise.resolve({ port: upstreamPort, pid: null, path: CHAT, headers: {}, stop: () => Promise.resolve() }),
+  },
+  { name: 'bare', title: 'node:http + undici, bytes through', start: (port) => passthrough('targets/bare.ts', port) },
+  { name: 'fastify', title: 'Fastify + undici, bytes through (reference)', start: (port) => passthrough('targets/fastify.ts', port) },
+  {
+    name: 'tollgate',
+    title: 'tollgate, billing on, embedded database',
+    missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
+    start: (port) => tollgate(port, null),
+  },
+  {
+    name: 'tollgate-postgres',
+    title: 'tollgate, billing on, PostgreSQL',
+    missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
+    async start(port) {
+      const postgres = await startPostgres();
+      try {
+        const target = await tollgate(port, postgres.url);
+        return {
+          ...target,
+          async stop() {
+            await target.stop();
+            await postgres.stop();
+          },
+        };
+      } catch (error) {
+        await postgres.stop();
+        throw error;
+      }
+    },
+  },
+  {
+    name: 'portkey',
+    title: 'Portkey gateway 1.15.2, no billing',
+    missing: () => (existsSync(PORTKEY) ? null : 'npm ci --prefix bench did not bring it'),
+    start: portkey,
+  },
+];

@@ -1,0 +1,89 @@
+/**
+ * The mock upstream: HTTP/1.1 by hand over node:net, replies precomputed, so that it is faster than any gateway in front of it.
+ * It answers any POST by the model's name in the body. Prints `{"port":n}` when it listens.
+ */
+import { createServer, type Socket } from 'node:net';
+import { BURST, MODELS, PACED_EVENT, PACED_EVENTS, PACE_MS, SHORT, SMALL, STREAM_END, STREAM_START } from './replies.ts';
+
+/** Streams under way, spread over slots so that they do not all speak in the same millisecond. */
+const SLOTS = 10;
+const slots: Set<{ socket: Socket; left: number }>[] = Array.from({ length: SLOTS }, () => new Set());
+let tick = 0;
+let joins = 0;
+
+setInterval(() => {
+  // A late timer is caught up with, so that a stream lasts as long as it should on a busy machine.
+  for (const now = Math.floor(performance.now() / (PACE_MS / SLOTS)); tick < now; tick++) {
+    const slot = slots[tick % SLOTS]!;
+    for (const stream of slot) {
+      if (--stream.left > 0) stream.socket.write(PACED_EVENT);
+      else {
+        stream.socket.write(STREAM_END);
+        slot.delete(stream);
+      }
+    }
+  }
+}, PACE_MS / SLOTS);
+tick = Math.floor(performance.now() / (PACE_MS / SLOTS));
+
+function answer(socket: Socket, request: string): void {
+  const at = request.indexOf('"bench-');
+  const model = at < 0 ? '' : request.slice(at + 1, request.indexOf('"', at + 1));
+  switch (model) {
+    case MODELS.burst:
+      socket.cork();
+      for (const write of BURST) socket.write(write);
+      socket.uncork();
+      return;
+    case MODELS.short:
+      for (const write of SHORT) socket.write(write);
+      return;
+    case MODELS.paced: {
+      socket.write(STREAM_START);
+      const slot = slots[joins++ % SLOTS]!;
+      const stream = { socket, left: PACED_EVENTS - 3 };
+      slot.add(stream);
+      socket.once('close', () => slot.delete(stream));
+      return;
+    }
+    case MODELS.open:
+      socket.write(STREAM_START);
+      return;
+    default:
+      socket.write(SMALL);
+  }
+}
+
+const server = createServer({ noDelay: true }, (socket) => {
+  let pending = '';
+  socket.on('data', (bytes) => {
+    pending = pending ? pending + bytes.toString('latin1') : bytes.toString('latin1');
+    for (;;) {
+      const head = pending.indexOf('\r\n\r\n');
+      if (head < 0) return;
+      const end = bodyEnd(pending, head + 4);
+      if (end < 0) return;
+      answer(socket, pending.slice(0, end));
+      pending = pending.slice(end);
+      if (!pending) return;
+    }
+  });
+  socket.on('error', () => socket.destroy());
+});
+
+/** Offset after the body of the request whose head ends at `start`; -1 while it is incomplete. */
+function bodyEnd(text: string, start: number): number {
+  const head = text.slice(0, start);
+  const length = /content-length: *(\d+)/i.exec(head);
+  if (length) return start + Number(length[1]) <= text.length ? start + Number(length[1]) : -1;
+  if (!/transfer-encoding: *chunked/i.test(head)) return start;
+  const last = text.indexOf('0\r\n\r\n', start);
+  return last < 0 ? -1 : last + 5;
+}
+
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
+  const address = server.address();
+  process.stdout.write(`${JSON.stringify({ port: address && typeof address === 'object' ? address.port : 0 })}\n`);
+});
+// Ends with whoever started it, however that one ended.
+process.stdin.resume().once('end', () => process.exit(0));

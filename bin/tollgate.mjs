@@ -1,0 +1,49 @@
+#!/usr/bin/env node
+// Plain JavaScript that any Node from 20 on can run: it finds a Node that is new enough and hands over to src/main.ts.
+import { spawn } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+// TypeScript runs unbuilt, and node:sqlite is part of the platform, from here on.
+const NODE_MAJOR_MIN = 24;
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const bundled = join(root, 'node_modules', '.bin', 'node');
+
+if (!existsSync(join(root, 'node_modules', 'commander'))) {
+  fail(`The packages that tollgate needs are not installed.\nRun this once:  cd ${root} && npm ci`);
+} else if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) {
+  await import('../src/main.ts');
+} else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
+  fail(
+    `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}, and there is no newer one in node_modules/.bin.\n` +
+      `Either run:  cd ${root} && npm ci --include=optional   (brings one for Linux and macOS)\n` +
+      `or install Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download`,
+  );
+} else handOver();
+
+function fail(message) {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = 1;
+}
+
+function handOver() {
+  const child = spawn(bundled, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    // Over the channel the child sees that this process is gone, however it ended.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
+  // A terminal sends Ctrl-C to both processes, a supervisor only to this one. The child counts signals that come together as one.
+  const forward = (signal) => child.kill(signal);
+  const signals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'];
+  for (const signal of signals) process.on(signal, forward);
+  child.on('error', (error) => fail(`${bundled} could not be started: ${error.message}\nRun this again:  cd ${root} && npm ci`));
+  child.on('exit', (code, signal) => {
+    for (const name of signals) process.removeListener(name, forward);
+    if (!signal) process.exit(code ?? 1);
+    // Die as the child did, so that shells and supervisors see the same thing.
+    process.kill(process.pid, signal);
+    setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), 100);
+  });
+}

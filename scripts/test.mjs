@@ -1,0 +1,114 @@
+// What `npm test` runs: types, lint, format, then the tests. Plain JavaScript that any Node since 20 starts; the work is done by the Node that npm installed.
+//
+//   node scripts/test.mjs                 everything
+//   node scripts/test.mjs --deep          the same tests, with the long loops
+//   node scripts/test.mjs billing/money   only the tests whose path holds this, without the checks
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+
+const CHECKOUT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
+const BIN = join(CHECKOUT, 'node_modules', '.bin');
+const NODE_MAJOR_MIN = 24;
+const REPORT = join(CHECKOUT, '.cache', `test-report-${process.pid}.json`);
+
+const args = process.argv.slice(2);
+const deep = args.includes('--deep');
+const filters = args.filter((argument) => argument !== '--deep');
+
+const node = findNode();
+const env = { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`, ...(deep ? { TOLLGATE_DEEP: '1' } : {}) };
+const steps = [
+  { name: 'types', tool: 'tsc', args: ['--noEmit'] },
+  { name: 'lint', tool: 'oxlint', args: ['--type-aware', '--quiet'] },
+  { name: 'format', tool: 'oxfmt', args: ['--check'] },
+];
+const results = [];
+
+console.log(`tollgate tests${deep ? ' (deep)' : ''}, Node ${node.version}`);
+if (filters.length === 0) for (const step of steps) results.push(await run(step));
+const tests = await runTests();
+process.exitCode = summarise();
+
+function findNode() {
+  const bundled = join(BIN, 'node');
+  for (const file of [bundled, process.execPath]) {
+    const version = existsSync(file) ? spawnSync(file, ['--version'], { encoding: 'utf8' }).stdout?.trim() : undefined;
+    if (version !== undefined && Number.parseInt(version.slice(1), 10) >= NODE_MAJOR_MIN) return { file, version };
+  }
+  console.error(
+    existsSync(join(CHECKOUT, 'node_modules'))
+      ? `tollgate needs Node ${NODE_MAJOR_MIN} or later and this is ${process.version}. "npm ci" brings one for Linux and macOS, unless optional packages are left out (--omit=optional); there is none for ${process.platform}-${process.arch} in node_modules. Install Node ${NODE_MAJOR_MIN}: https://nodejs.org`
+      : 'The dependencies are not installed yet. Run: npm ci',
+  );
+  process.exit(1);
+}
+
+/** Runs one check with its own output below its name. */
+async function run({ name, tool, args: toolArgs }) {
+  console.log(`\n> ${name}: ${tool} ${toolArgs.join(' ')}`);
+  const started = performance.now();
+  const code = await execute(join(BIN, tool), toolArgs);
+  return { name, ok: code === 0, seconds: (performance.now() - started) / 1000 };
+}
+
+async function runTests() {
+  console.log('\n> tests: vitest run');
+  mkdirSync(join(CHECKOUT, '.cache'), { recursive: true });
+  const started = performance.now();
+  const code = await execute(node.file, [
+    join(CHECKOUT, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${REPORT}`,
+    ...filters,
+  ]);
+  return { ...countTests(code), code, seconds: (performance.now() - started) / 1000 };
+}
+
+function execute(file, fileArgs) {
+  return new Promise((done) => {
+    const child = spawn(file, fileArgs, { cwd: CHECKOUT, env, stdio: ['ignore', 'inherit', 'inherit'] });
+    // A Ctrl-C reaches the child as well; its exit code is what counts.
+    const forward = (signal) => child.kill(signal);
+    const ignore = () => {};
+    process.on('SIGTERM', forward);
+    process.on('SIGINT', ignore);
+    child.on('error', (error) => {
+      console.error(`${file}: ${error.message}`);
+      done(1);
+    });
+    child.on('close', (code) => {
+      process.off('SIGTERM', forward);
+      process.off('SIGINT', ignore);
+      done(code ?? 1);
+    });
+  });
+}
+
+/** A file that failed to load or whose hooks failed has no failed test of its own, yet is a failure. */
+function countTests(code) {
+  if (!existsSync(REPORT)) return { passed: 0, failed: 1, skipped: 0, complete: false };
+  const report = JSON.parse(readFileSync(REPORT, 'utf8'));
+  rmSync(REPORT);
+  const brokenFiles = report.testResults.filter((file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed')).length;
+  const failed = report.numFailedTests + brokenFiles;
+  return {
+    passed: report.numPassedTests,
+    failed: failed === 0 && code !== 0 ? 1 : failed,
+    skipped: report.numPendingTests + report.numTodoTests,
+    complete: true,
+  };
+}
+
+/** Prints the table and, last and alone on its line, the counts. A failed check counts as a failure. */
+function summarise() {
+  console.log('\nSummary');
+  for (const { name, ok, seconds } of results) console.log(`  ${ok ? 'ok    ' : 'FAILED'}  ${name} (${seconds.toFixed(1)} s)`);
+  const note = tests.complete ? '' : ', the run ended before its report';
+  console.log(`  ${tests.code === 0 ? 'ok    ' : 'FAILED'}  tests (${tests.seconds.toFixed(1)} s${tests.skipped > 0 ? `, ${tests.skipped} skipped` : ''}${note})`);
+  const failed = tests.failed + results.filter((result) => !result.ok).length;
+  console.log(`${tests.passed} passed, ${failed} failed`);
+  return failed === 0 && tests.code === 0 ? 0 : 1;
+}

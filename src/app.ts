@@ -1,0 +1,272 @@
+import type { FastifyInstance } from 'fastify';
+import {
+  accountTotals,
+  audit,
+  createBill,
+  createLedger,
+  createPriceBook,
+  createReceiptSigner,
+  findTransfer,
+  type AuditReport,
+  type EndFrame,
+  type Ledger,
+  type LockRecord,
+  type Receipt,
+  type Settlement,
+  usageToText,
+} from '#billing';
+import { connectRedis, openDatabase, type Database } from '#store';
+import {
+  accountRoutes,
+  adminRoutes,
+  countAnswers,
+  createAuthenticator,
+  createCallLog,
+  createCallObserver,
+  createCatalog,
+  createConsumerStore,
+  createExecute,
+  createHealth,
+  createHttpUpstream,
+  createIdempotency,
+  createIdentity,
+  createKeyStore,
+  createLogger,
+  createMetrics,
+  createPipeline,
+  createRateLimiter,
+  createRatePolicies,
+  createRetryBudget,
+  createRouter,
+  createServer,
+  createTracer,
+  healthRoutes,
+  metricsRoutes,
+  offersFromConfig,
+  providerRoutes,
+  referenceRoutes,
+  refuseLock,
+  toBillable,
+  type Call,
+  type Catalog,
+  type Config,
+  type KeyStore,
+  type Logger,
+} from '#gateway';
+import { chatRoutes, modelsRoutes } from './openai/index.ts';
+import { VERSION } from './version.ts';
+
+export interface App {
+  readonly server: FastifyInstance;
+  readonly database: Database;
+  readonly ledger: Ledger;
+  readonly keys: KeyStore;
+  readonly catalog: Catalog;
+  readonly logger: Logger;
+  audit(): Promise<AuditReport>;
+  /** Resolves with the address it listens on. */
+  listen(): Promise<{ readonly url: string }>;
+  /** Refuses new calls at once, lets running ones finish within the drain limit, then closes everything. */
+  close(): Promise<void>;
+}
+
+export interface AppOptions {
+  readonly color?: boolean;
+  /** Takes finished log lines instead of standard output. */
+  readonly writeLog?: (line: string) => void;
+  readonly now?: () => number;
+  readonly random?: () => number;
+}
+
+/** Puts the rooms together: plain calls, in the order of their dependencies. What was opened is closed again when a later step fails. */
+export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
+  const { now = Date.now, random = Math.random } = options;
+  const cleanUp: (() => unknown)[] = [];
+  const closeAll = async () => {
+    for (const close of cleanUp.splice(0).reverse()) await close();
+  };
+  try {
+    const log = createLogger(config, { color: options.color ?? false, ...(options.writeLog ? { write: options.writeLog } : {}) });
+    const { logger } = log;
+    cleanUp.push(() => log.flush());
+
+    // The database is the truth; everything else can be made again.
+    const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
+    cleanUp.push(() => database.close());
+    const ledger = await createLedger({ database, now });
+    cleanUp.push(() => ledger.close());
+    // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
+    if (database.engine === 'sqlite') await expireAll(ledger, Number.MAX_SAFE_INTEGER);
+
+    const identity = createIdentity(config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed });
+    const receipts = createReceiptSigner(identity.receiptKey.privateKey);
+    const signed = (receipt: Receipt | null) => (receipt === null ? null : receipts.sign(receipt));
+    const redis =
+      config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError: (error) => logger.debug({ err: error }, 'the Redis connection failed') });
+    if (redis) cleanUp.push(() => redis.disconnect());
+
+    const metrics = createMetrics();
+    const tracer = await createTracer(config, { version: VERSION, onError: (error) => logger.warn({ err: error }, 'traces could not be sent') });
+    cleanUp.push(() => tracer.close());
+    const observer = createCallObserver([createCallLog(logger), metrics.sink, tracer.sink], { now });
+
+    const catalog = createCatalog();
+    const offers = offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() });
+    await createPriceBook(database).remember(
+      offers.map((offer) => ({ id: offer.price.id, provider: offer.provider.id, service: offer.service, rates: offer.price.rates, createdAt: offer.createdAt })),
+    );
+    catalog.replace('config', offers);
+
+    const keys = createKeyStore(database, { now });
+    const authenticator = createAuthenticator({ keys, acceptDevelopmentKeys: config.mode === 'development', now });
+    cleanUp.push(() => authenticator.close());
+    const limiter = createRateLimiter({
+      redis,
+      now,
+      onChange: (shared, error) =>
+        shared ? logger.info('rate limits are shared through Redis again') : logger.warn({ err: error }, 'Redis does not answer: rate limits are local for now'),
+    });
+    const policies = createRatePolicies(config.limits);
+
+    const health = createHealth({ now, cooldownMs: config.upstream.cooldownMs });
+    const router = createRouter({ health, random, attemptsMax: config.upstream.attemptsMax, now });
+    const upstream = createHttpUpstream(config.upstream);
+    cleanUp.push(() => upstream.close());
+
+    const bill = createBill<Call>({
+      ledger,
+      billable: (call) => toBillable(call, config.billing.drainMs),
+      feeBps: config.billing.feeBps,
+      drainMs: config.billing.drainMs,
+      drainBytes: config.billing.drainBytes,
+      refuse: refuseLock,
+      receipt: (call, end, settlement) =>
+        call.stream || !(call.wantsReceipt || config.billing.receipts === 'always') ? null : receipts.sign(receiptOfCall(call, end, settlement, now())),
+      onResolved: (call, resolution) => {
+        observer.resolved(call, resolution);
+        if (resolution.state === 'unresolved') logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
+      },
+    });
+    const pipeline = createPipeline({
+      authenticate: (headers) => authenticator.authenticate(headers),
+      limiter,
+      policy: (caller) => policies.of(caller),
+      onRateLimited: () => metrics.rateLimited('requests'),
+      catalog,
+      router,
+      health,
+      attemptsMax: config.upstream.attemptsMax,
+      callTimeoutMs: config.upstream.callTimeoutMs,
+      billed: bill(createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now })),
+      observer,
+      now,
+    });
+
+    const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + config.billing.drainMs + 60_000 });
+    const sweeper = setInterval(() => void sweep(), config.billing.sweepMs);
+    const sweep = async () => {
+      try {
+        const expired = await expireAll(ledger, now());
+        if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
+        await idempotency.sweep();
+      } catch (error) {
+        logger.warn({ err: error }, 'the sweep of expired locks failed; it is tried again');
+      }
+    };
+    cleanUp.push(() => clearInterval(sweeper));
+
+    let draining = false;
+    const server = createServer({
+      limits: config.limits,
+      onError: (error, request) => logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed'),
+    });
+    cleanUp.push(() => server.close());
+    countAnswers(server, metrics);
+    await referenceRoutes(server, { version: VERSION });
+    const totals = (account: string) => accountTotals(database, account);
+    const audited = () => audit(database, { now });
+    await server.register(chatRoutes({ pipeline, idempotency, limits: config.limits, upstream: config.upstream }), { prefix: '/api/v1' });
+    await server.register(modelsRoutes({ catalog, health }), { prefix: '/api/v1' });
+    await server.register(providerRoutes({ catalog, health }), { prefix: '/api/v1' });
+    await server.register(accountRoutes({ admit: pipeline.admit, keys, ledger, totals, receipt: (record) => signed(receiptOfRecord(record)), now }), {
+      prefix: '/api/v1',
+    });
+    await server.register(
+      adminRoutes({
+        adminKey: config.adminKey,
+        consumers: createConsumerStore(database, { now }),
+        keys,
+        ledger,
+        totals,
+        findTransfer: (id) => findTransfer(database, id),
+        audit: audited,
+        now,
+      }),
+      { prefix: '/admin/v1' },
+    );
+    await server.register(
+      healthRoutes({
+        ready: async () => {
+          if (draining) return { ready: false, checks: { gateway: 'shutting down' } };
+          await ledger.balance('fees');
+          return { ready: true, checks: { gateway: 'ok', database: 'ok' } };
+        },
+      }),
+    );
+    await server.register(metricsRoutes(metrics));
+    server.get(
+      '/.well-known/jwks.json',
+      { schema: { tags: ['Account'], security: [], summary: 'Show the keys that receipts are signed with', description: 'A JSON Web Key set (RFC 7517).' } },
+      () => receipts.jwks(),
+    );
+
+    return {
+      server,
+      database,
+      ledger,
+      keys,
+      catalog,
+      logger,
+      audit: audited,
+      async listen() {
+        const url = await server.listen({ host: config.host, port: config.port });
+        return { url };
+      },
+      async close() {
+        draining = true;
+        const until = Date.now() + config.limits.drainOnShutdownMs;
+        const closed = server.close();
+        while (pipeline.inFlight() > 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
+        server.server.closeAllConnections();
+        await closed;
+        await closeAll();
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+const EXPIRE_BATCH = 1_000;
+
+async function expireAll(ledger: Ledger, until: number): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const expired = await ledger.expire(until, EXPIRE_BATCH);
+    total += expired.length;
+    if (expired.length < EXPIRE_BATCH) return total;
+  }
+}
+
+function receiptOfCall(call: Call, { provider, price, usage }: EndFrame, { charged, fee }: Settlement, time: number): Receipt {
+  const lock = call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n);
+  return { id: call.id, account: call.caller.account, provider, primitive: call.primitive, price, lock, usage: usageToText(usage ?? {}), charged, fee, time };
+}
+
+function receiptOfRecord(record: LockRecord): Receipt | null {
+  const { id, account, provider, price, amount, usage, charged, fee, resolvedAt } = record;
+  if (record.state !== 'settled' || provider === null || price === null || resolvedAt === null) return null;
+  const { primitive } = JSON.parse(record.lockDetail) as { primitive: string };
+  return { id, account, provider, primitive, price, lock: amount, usage: usage ?? '{}', charged, fee, time: resolvedAt };
+}

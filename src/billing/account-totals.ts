@@ -1,0 +1,34 @@
+import { loadStatement, type Database } from '#store';
+import { escrowOf, type AccountName } from './ledger.ts';
+import type { MicroUsd } from './money.ts';
+
+/** All-time figures of one consumer. Credits less usage is what is available and locked. */
+export interface AccountTotals {
+  /** Paid in, less what was paid out again. */
+  readonly credits: MicroUsd;
+  /** Charged for calls. */
+  readonly usage: MicroUsd;
+}
+
+export interface TransferRecord {
+  readonly from: AccountName;
+  readonly to: AccountName;
+  readonly amount: MicroUsd;
+}
+
+const TOTALS = loadStatement(import.meta.url, './sql/account-totals.sql');
+const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
+
+/** Totals of `account` (without the `escrow:` prefix); zeros when it never had an entry. Rejects with the database's error. */
+export async function accountTotals(database: Database, account: string): Promise<AccountTotals> {
+  const [row] = await database.query(TOTALS, [escrowOf(account)]);
+  const figure = (name: string) => (row?.[name] ?? 0n) as bigint;
+  const credits = figure('paid_in') - figure('paid_out');
+  return { credits, usage: credits - figure('remaining') };
+}
+
+/** A transfer by its id; null when there is none. */
+export async function findTransfer(database: Database, id: string): Promise<TransferRecord | null> {
+  const [row] = await database.query(TRANSFER, [id]);
+  return row ? { from: row['from_account'] as string, to: row['to_account'] as string, amount: row['amount'] as bigint } : null;
+}

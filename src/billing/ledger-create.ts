@@ -1,0 +1,59 @@
+import { loadStatement, type OpenDatabase, type Row } from '#store';
+import type { Ledger, LockResult, ReleaseResult, SettleResult, TransferResult } from './ledger.ts';
+import { createCommitter } from './ledger-engine.ts';
+import { checkOperation, type Operation, type OperationResult } from './ledger-operations.ts';
+import { createPostgresEngine } from './ledger-postgres.ts';
+import { toAccount, toBudget, toLock } from './ledger-rows.ts';
+import { createSqliteEngine } from './ledger-sqlite.ts';
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const FIND_ACCOUNT = load('find-account');
+const FIND_BUDGET = load('find-budget');
+const FIND_LOCK = load('find-lock');
+const OVERDUE_LOCKS = load('overdue-locks');
+
+const EXPIRE_LIMIT = 1_000;
+
+/**
+ * The ledger on a database. `now` gives epoch milliseconds. Closing waits for what was submitted; the database stays open.
+ * Requests that no caller may make (a negative amount, a transfer to itself, a fee above 100 %) reject with RangeError.
+ */
+export async function createLedger(options: { readonly database: OpenDatabase; readonly now?: () => number }): Promise<Ledger> {
+  const { database, now = Date.now } = options;
+  const engine = database.engine === 'sqlite' ? createSqliteEngine(database, now) : createPostgresEngine(database, now);
+  const committer = createCommitter(engine);
+
+  const submit = async (operation: Operation): Promise<OperationResult> => {
+    checkOperation(operation);
+    return committer.submit(operation);
+  };
+  const first = async <T>(rows: Promise<readonly Row[]>, convert: (row: Row) => T): Promise<T | null> => {
+    const row = (await rows)[0];
+    return row ? convert(row) : null;
+  };
+
+  return {
+    lock: (request) => submit({ kind: 'lock', request }) as Promise<LockResult>,
+    settle: (request) => submit({ kind: 'settle', request }) as Promise<SettleResult>,
+    release: (request) => submit({ kind: 'release', request }) as Promise<ReleaseResult>,
+    transfer: (request) => submit({ kind: 'transfer', request }) as Promise<TransferResult>,
+    async expire(at, limit = EXPIRE_LIMIT) {
+      const ids = (await database.query(OVERDUE_LOCKS, [at, limit])).map((row) => row.id as string);
+      const results = await Promise.all(ids.map((id) => submit({ kind: 'expire', request: { id, at } })));
+      return ids.filter((_, index) => results[index]!.ok);
+    },
+    async balance(account) {
+      const row = await first(database.query(FIND_ACCOUNT, [account]), toAccount);
+      return row && { available: row.available, locked: row.locked };
+    },
+    find: (id) => first(database.query(FIND_LOCK, [id]), toLock),
+    async budget(id) {
+      const row = await first(database.query(FIND_BUDGET, [id]), toBudget);
+      return { spent: row?.spent ?? 0n, locked: row?.locked ?? 0n };
+    },
+    async close() {
+      await committer.close();
+      await engine.close();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatabaseError } from '#store';
+import { LedgerUnavailable } from './ledger.ts';
+import { createGroupCommit, rejectOverdue, type GroupCommit, type Pending } from './group-commit.ts';
+import type { Operation, OperationResult } from './ledger-operations.ts';
+
+/** How one engine commits: a group is begun once and attempted until it succeeds, so that an attempt can know of those before it. */
+export interface Engine {
+  begin(): Attempt;
+  /** True for errors after which the same group may be attempted again at once, because others were in the way. */
+  isConflict(error: DatabaseError): boolean;
+  close(): Promise<void>;
+}
+
+/** Commits the operations in one transaction. An error means that they have no effect, or that the next attempt finds out. */
+export type Attempt = (operations: readonly Operation[]) => Promise<readonly OperationResult[]>;
+
+/** Work was done for settlements, so they outlast a restart of the database; a new call is better told soon. */
+const PATIENCE_MS: Readonly<Record<Operation['kind'], number>> = { lock: 5_000, transfer: 5_000, settle: 30_000, release: 30_000, expire: 5_000 };
+const GROUP_MAX = 1024;
+const PAUSE_MIN_MS = 20;
+const PAUSE_MAX_MS = 500;
+
+/** Group commit over an engine: retries while the database is away or others are in the way, and keeps one bad operation from failing its group. */
+export function createCommitter(engine: Engine): GroupCommit {
+  return createGroupCommit({ commit: (group, groups) => commit(engine, group, groups), patience: ({ kind }) => PATIENCE_MS[kind], groupMax: GROUP_MAX });
+}
+
+async function commit(engine: Engine, group: readonly Pending[], groups: GroupCommit): Promise<void> {
+  const attempt = engine.begin();
+  let pauseMs = PAUSE_MIN_MS;
+  for (let members = group; members.length > 0; ) {
+    try {
+      const results = await attempt(members.map(({ operation }) => operation));
+      members.forEach(({ resolve }, index) => resolve(results[index]!));
+      return;
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) return reject(members, error);
+      if (error.code === 'closed') return reject(members, new LedgerUnavailable('The database is closed', { cause: error }));
+      const again = error.unavailable || engine.isConflict(error);
+      if (!again && members.length === 1) return reject(members, error);
+      if (!again) {
+        for (const member of members) await commit(engine, [member], groups);
+        return;
+      }
+      if (error.unavailable) {
+        await delay(pauseMs);
+        pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);
+      }
+      members = rejectOverdue(members);
+      groups.rejectOverdue();
+    }
+  }
+}
+
+function reject(members: readonly Pending[], error: unknown): void {
+  for (const member of members) member.reject(error instanceof Error ? error : new Error(String(error)));
+}

@@ -1,0 +1,43 @@
+import type { LockRequest, LockResult, ReleaseRequest, ReleaseResult, SettleRequest, SettleResult, TransferRequest, TransferResult } from './ledger.ts';
+import { MICRO_USD_MAX, type MicroUsd } from './money.ts';
+
+/** Gives a lock back if its time was over at `at`, epoch milliseconds. */
+export interface ExpireRequest {
+  readonly id: string;
+  readonly at: number;
+}
+
+/** Everything that changes the ledger. Concurrent operations are decided in their order of arrival and committed as one batch. */
+export type Operation =
+  | { readonly kind: 'lock'; readonly request: LockRequest }
+  | { readonly kind: 'settle'; readonly request: SettleRequest }
+  | { readonly kind: 'release'; readonly request: ReleaseRequest }
+  | { readonly kind: 'expire'; readonly request: ExpireRequest }
+  | { readonly kind: 'transfer'; readonly request: TransferRequest };
+
+export type OperationResult = LockResult | SettleResult | ReleaseResult | TransferResult;
+
+const BPS = 10_000;
+
+/** Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, a transfer to itself, a fee above 100 %. */
+export function checkOperation({ kind, request }: Operation): void {
+  if (request.id === '') throw new RangeError(`${kind} needs an id`);
+  if (kind === 'lock') checkAmount(kind, request.amount, 0n);
+  else if (kind === 'transfer') {
+    checkAmount(kind, request.amount, 1n);
+    if (request.from === request.to) throw new RangeError(`transfer ${request.id} moves money from ${request.from} to itself`);
+  } else if (kind === 'settle') {
+    if (request.charge < 0n) throw new RangeError(`settle ${request.id} has a negative charge`);
+    if (!Number.isInteger(request.feeBps) || request.feeBps < 0 || request.feeBps > BPS)
+      throw new RangeError(`settle ${request.id} has a fee of ${request.feeBps} basis points; it must be an integer from 0 to ${BPS}`);
+  }
+}
+
+function checkAmount(kind: string, amount: MicroUsd, least: MicroUsd): void {
+  if (amount < least || amount > MICRO_USD_MAX) throw new RangeError(`${kind} of ${amount} micro-USD: it must be from ${least} to ${MICRO_USD_MAX}`);
+}
+
+/** The operator's part of a charge, rounded down. */
+export function feeOf(charged: MicroUsd, feeBps: number): MicroUsd {
+  return (charged * BigInt(feeBps)) / BigInt(BPS);
+}

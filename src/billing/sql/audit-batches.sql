@@ -1,0 +1,2 @@
+SELECT chain, n, at, count, prev, hash FROM journal_batches
+WHERE (chain, n) > ($1, $2) ORDER BY chain, n LIMIT $3

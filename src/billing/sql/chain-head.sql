@@ -1,0 +1,1 @@
+SELECT n, hash FROM journal_batches WHERE chain = $1 ORDER BY n DESC LIMIT 1

@@ -1,0 +1,1 @@
+SELECT id, available, locked FROM accounts WHERE id = $1

@@ -1,0 +1,1 @@
+SELECT id, spent, locked FROM budgets WHERE id = $1

@@ -1,0 +1,1 @@
+SELECT from_account, to_account, amount FROM transfers WHERE id = $1

@@ -1,0 +1,1 @@
+SELECT id FROM transfers WHERE id = ANY ($1::text[])

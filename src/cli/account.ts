@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { Command } from 'commander';
+import { accountPath, administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { facts, painter, table, type Paint } from './terminal.ts';
+
+interface Account {
+  readonly id: string;
+  readonly label: string;
+  readonly created_at: string | null;
+  readonly balance_micro_usdc: number;
+  readonly locked_micro_usdc: number;
+  readonly balance_usd: string;
+  readonly total_credits_micro_usdc?: number;
+  readonly total_usage_micro_usdc?: number;
+}
+interface Credit {
+  readonly account: Account;
+  readonly amount_micro_usdc: number;
+  readonly reference: string;
+  readonly duplicate: boolean;
+}
+
+const HELP = `
+Examples:
+  tollgate account create acme --label "Acme Ltd"
+  tollgate account credit acme 25 --reference invoice-17
+  tollgate account show acme
+  tollgate key create acme                       then: a key for its calls`;
+
+/** `tollgate account …`: consumers, their balances and credit. */
+export function accountCommand(): Command {
+  const paint = painter();
+  const command = new Command('account').summary('accounts: create, list, show, credit').description('Consumers and their money.').addHelpText('after', HELP);
+
+  command.addCommand(
+    withAdminOptions(
+      new Command('create')
+        .summary('make an account')
+        .description('Make an account. One that exists is shown as it is.')
+        .argument('<name>', 'small letters, digits and hyphens; or a wallet in CAIP-10, such as eip155:8453:0x…')
+        .option('--label <text>', 'what to call it'),
+    ).action((name: string, flags: AdminFlags & { label?: string }) =>
+      administer(flags, {
+        create: true,
+        run: (admin) =>
+          admin.request('POST', '/accounts', {
+            ...(name.includes(':') ? { account: name } : { name }),
+            ...(flags.label === undefined ? {} : { label: flags.label }),
+          }) as Promise<Account>,
+        show: (account) => `${describe(account, paint)}\n\nNext: tollgate account credit ${name} 10`,
+      }),
+    ),
+  );
+
+  command.addCommand(
+    withAdminOptions(new Command('list').summary('all accounts with their balances').description('All accounts with their balances.')).action((flags: AdminFlags) =>
+      administer(flags, {
+        run: (admin) => listAll<Account>(admin, '/accounts'),
+        show: (accounts) =>
+          accounts.length === 0
+            ? 'No accounts yet. Make one: tollgate account create acme'
+            : table(
+                ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
+                accounts.map((each) => [each.id, each.label, each.balance_usd, usd(each.locked_micro_usdc), (each.created_at ?? '').slice(0, 10)]),
+                paint,
+                ['USD', 'LOCKED'],
+              ),
+      }),
+    ),
+  );
+
+  command.addCommand(
+    withAdminOptions(
+      new Command('show').summary('one account').description('One account: balance and all-time figures.').argument('<account>', 'its name or id'),
+    ).action((name: string, flags: AdminFlags) =>
+      administer(flags, { run: (admin) => admin.request('GET', accountPath(name)) as Promise<Account>, show: (account) => describe(account, paint) }),
+    ),
+  );
+
+  command.addCommand(
+    withAdminOptions(
+      new Command('credit')
+        .summary('add money to an account')
+        .description('Add money to an account: what was paid to you in another way.')
+        .argument('<account>', 'its name or id')
+        .argument('<usd>', 'amount in USD, at most 6 decimal places')
+        .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
+    ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) =>
+      administer(flags, {
+        run: (admin) =>
+          admin.request('POST', `${accountPath(name)}/credit`, { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` }) as Promise<Credit>,
+        show: ({ account, amount_micro_usdc, reference, duplicate }) =>
+          duplicate
+            ? `${paint('yellow', 'Nothing was added:')} ${reference} was credited before. ${account.id} has ${account.balance_usd} USD.`
+            : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.id}, which now has ${account.balance_usd} USD. Reference: ${reference}`,
+      }),
+    ),
+  );
+  return command;
+}
+
+function describe(account: Account, paint: Paint): string {
+  return facts(
+    [
+      ['account', account.id],
+      ['label', account.label || '-'],
+      ['balance', `${account.balance_usd} USD`],
+      ['locked', `${usd(account.locked_micro_usdc)} USD`],
+      ...(account.total_credits_micro_usdc === undefined ? [] : [['credited', `${usd(account.total_credits_micro_usdc)} USD`] as const]),
+      ...(account.total_usage_micro_usdc === undefined ? [] : [['used', `${usd(account.total_usage_micro_usdc)} USD`] as const]),
+      ['created', account.created_at ?? '-'],
+    ],
+    paint,
+  );
+}
+
+/** Micro-USD of an answer as USD without trailing zeros. */
+function usd(micro: number): string {
+  return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
+}

@@ -1,0 +1,160 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { loadConfig, localAccount } from '#gateway';
+import { createApp } from '../app.ts';
+import { loadAdminKey } from './admin-key.ts';
+import { CliError } from './cli-error.ts';
+import { findGateway } from './discovery.ts';
+
+/** The administration of a gateway: the running one, or its database where none runs. Both speak the same admin API. */
+export interface AdminClient {
+  /** What is spoken to, for messages. */
+  readonly where: string;
+  /** `path` is below `/admin/v1`. Resolves with the answer's `data`; rejects with CliError. */
+  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export interface AdminFlags {
+  readonly url?: string;
+  readonly adminKey?: string;
+  readonly data?: string;
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** Options of every command that administers a gateway. */
+export function withAdminOptions(command: Command): Command {
+  return command
+    .option('--json', 'print JSON instead of a table')
+    .optionsGroup('Which gateway:')
+    .option('--url <address>', 'address of a running gateway (TOLLGATE_URL); by default the one that runs on the data directory')
+    .option('--admin-key <key>', 'its admin key (TOLLGATE_ADMIN_KEY, which does not show in process lists)')
+    .option('--data <directory>', 'data directory (TOLLGATE_DATA)')
+    .option('-c, --config <file>', 'TOML file that names the data directory or the database');
+}
+
+const REQUEST_MS = 10 * 60_000;
+
+/**
+ * Finds the gateway: `--url`, else the one that runs on the data directory, else opens its database directly.
+ * `create`: a data directory without a database is given one; else that is an error.
+ */
+export async function openAdmin(flags: AdminFlags, { create = false }: { readonly create?: boolean } = {}): Promise<AdminClient> {
+  const { env } = process;
+  const config = loadConfig({ file: flags.config ?? null, env, mode: 'production', overrides: { 'server.data_dir': flags.data } });
+  const keyGiven = flags.adminKey ?? config.adminKey;
+  const url = flags.url ?? env['TOLLGATE_URL'];
+  const running = findGateway(config.dataDir);
+
+  if (url) {
+    if (!URL.canParse(url)) throw new CliError(`--url is not an address: ${url}\nGive it as http://127.0.0.1:8402`);
+    const base = url.replace(/\/+$/, '');
+    const key = keyGiven ?? (running?.base_url === base ? running.admin_key : null);
+    if (!key) throw new CliError(`The admin key of ${base} is not known.\nSet TOLLGATE_ADMIN_KEY, or give --admin-key.`);
+    return remote(base, key);
+  }
+  if (running) {
+    const client = remote(running.base_url, keyGiven ?? running.admin_key);
+    // Its process id may belong to another program by now.
+    if (await isThere(running.base_url)) return client;
+  }
+
+  if (config.databaseUrl === null && !create && !existsSync(join(config.dataDir, 'tollgate.db'))) {
+    throw new CliError(
+      `No gateway has run with the data directory ${config.dataDir} yet.\n` +
+        `Start one (npm start), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`,
+    );
+  }
+  const adminKey = keyGiven ?? loadAdminKey(config.dataDir);
+  const app = await createApp({ ...config, adminKey, logLevel: 'silent', otlpEndpoint: null }, {});
+  return {
+    where: config.databaseUrl === null ? `the database in ${config.dataDir}` : 'the PostgreSQL database',
+    async request(method, path, body) {
+      const response = await app.server.inject({
+        method,
+        url: `/admin/v1${path}`,
+        headers: { authorization: `Bearer ${adminKey}` },
+        ...(body === undefined ? {} : { payload: body }),
+      });
+      return readAnswer(response.statusCode, response.body, 'the database');
+    },
+    close: () => app.close(),
+  };
+}
+
+function remote(base: string, key: string): AdminClient {
+  return {
+    where: base,
+    async request(method, path, body) {
+      let response: Response;
+      try {
+        response = await fetch(`${base}/admin/v1${path}`, {
+          method,
+          redirect: 'error',
+          headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+          signal: AbortSignal.timeout(REQUEST_MS),
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+      } catch (error) {
+        throw new CliError(`${base} does not answer.\nIs the gateway running there? Start it with npm start or tollgate serve, or give another --url.`, { cause: error });
+      }
+      return readAnswer(response.status, await response.text(), base);
+    },
+    close: async () => {},
+  };
+}
+
+function readAnswer(status: number, text: string, where: string): unknown {
+  let body: { data?: unknown; error?: { message?: string } } | null;
+  try {
+    body = JSON.parse(text) as typeof body;
+  } catch {
+    throw new CliError(`${where} answered with something that is not JSON (status ${status}). Is it a tollgate?`);
+  }
+  if (status < 400 && body !== null && 'data' in body) return body.data;
+  const message = body?.error?.message ?? `status ${status}`;
+  throw new CliError(status === 401 ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.` : message);
+}
+
+async function isThere(base: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${base}/health/live`, { signal: AbortSignal.timeout(2000), redirect: 'error' });
+    await response.body?.cancel();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Runs a command against the gateway that the flags name, and prints what it returns: as JSON, or as `show` says it. */
+export async function administer<T>(
+  flags: AdminFlags,
+  options: { readonly create?: boolean; readonly run: (admin: AdminClient) => Promise<T>; readonly show: (result: T) => string },
+): Promise<T> {
+  const admin = await openAdmin(flags, { create: options.create ?? false });
+  try {
+    const result = await options.run(admin);
+    process.stdout.write(`${flags.json ? JSON.stringify(result, null, 2) : options.show(result)}\n`);
+    return result;
+  } finally {
+    await admin.close();
+  }
+}
+
+/** All entries of a paged list. */
+export async function listAll<T>(admin: AdminClient, path: string): Promise<readonly T[]> {
+  const all: T[] = [];
+  for (;;) {
+    const page = (await admin.request('GET', `${path}?limit=${PAGE}&offset=${all.length}`)) as readonly T[];
+    all.push(...page);
+    if (page.length < PAGE) return all;
+  }
+}
+const PAGE = 100;
+
+/** The path of an account that was named in full (`tollgate:local:acme`, a wallet) or by its short name (`acme`). */
+export function accountPath(name: string): string {
+  return `/accounts/${encodeURIComponent(name.includes(':') ? name : localAccount(name))}`;
+}

@@ -1,0 +1,26 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createKey, parseKey } from '../gateway/auth/api-key.ts';
+import { CliError } from './cli-error.ts';
+
+const FILE = 'admin-key';
+
+/** The admin key of a data directory: read, or made and stored (owner-only) at the first start. */
+export function loadAdminKey(dataDir: string): string {
+  const path = join(dataDir, FILE);
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const { text } = createKey('admin');
+    // `wx`: of two processes that start at once one writes, and both read the same key.
+    writeFileSync(path, `${text}\n`, { mode: 0o600, flag: 'wx' });
+    return text;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST') {
+      throw new CliError(`The admin key cannot be stored in ${path} (${code}).\nChoose a data directory that can be written: TOLLGATE_DATA=… or --data …`, { cause: error });
+    }
+  }
+  const text = readFileSync(path, 'utf8').trim();
+  if (parseKey(text)?.kind !== 'admin') throw new CliError(`${path} does not hold an admin key.\nRemove the file: the next start makes a new key.`);
+  return text;
+}

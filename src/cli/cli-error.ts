@@ -1,0 +1,12 @@
+/** A failure that its message explains, with what to do. Printed without a stack. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  readonly exitCode: number;
+  constructor(message: string, options: { readonly exitCode?: number; readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.exitCode = options.exitCode ?? 1;
+  }
+}
+
+/** Exit codes beyond 0 and 1. */
+export const USAGE_EXIT = 2;

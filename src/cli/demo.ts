@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { parseRates } from '#billing';
+import type { ServiceConfig } from '#gateway';
+import { CliError } from './cli-error.ts';
+
+/** The demo provider's process and the models it serves. */
+export interface Demo {
+  readonly services: readonly ServiceConfig[];
+  /** Told once when the process ends before `close`. */
+  onExit(listener: (reason: string) => void): void;
+  close(): Promise<void>;
+}
+
+const START_MS = 10_000;
+
+const MODELS = [
+  { name: 'demo/sage', displayName: 'Demo: Sage', prompt: '0.5', completion: '1.5', inputModalities: ['text', 'image'] },
+  { name: 'demo/echo', displayName: 'Demo: Echo', prompt: '0.1', completion: '0.2', inputModalities: ['text'] },
+] as const;
+
+/** Starts the demo provider as a process of its own: a provider like any other, reached over HTTP. It ends when this process does. */
+export async function startDemo(): Promise<Demo> {
+  const program = fileURLToPath(new URL('../demo/main.ts', import.meta.url));
+  const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  // Writing to a process that is gone is no news: `exit` tells it.
+  child.stdin.on('error', () => {});
+  const exited = once(child, 'exit').then(([code, signal]: unknown[]) => (signal ? `signal ${String(signal)}` : `exit code ${String(code)}`));
+  const lines = createInterface({ input: child.stdout });
+
+  let timer: NodeJS.Timeout | undefined;
+  const url = await Promise.race([
+    once(lines, 'line').then(([line]: unknown[]) => readUrl(String(line))),
+    exited.then((reason) => Promise.reject(new CliError(`The demo provider ended while it started (${reason}). What it wrote is above.`))),
+    new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new CliError(`The demo provider did not start within ${START_MS / 1000} s.`)), START_MS);
+    }),
+  ])
+    .catch((error: unknown) => {
+      child.kill();
+      throw error;
+    })
+    .finally(() => clearTimeout(timer));
+
+  let closing = false;
+  return {
+    services: MODELS.map(({ name, displayName, prompt, completion, inputModalities }) => ({
+      primitive: 'model',
+      name,
+      displayName,
+      providerName: 'Demo',
+      rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
+      contextLength: 32_768,
+      maxOutputTokens: 4096,
+      inputModalities: [...inputModalities],
+      outputModalities: ['text'],
+      upstreamModel: name.slice('demo/'.length),
+      apiBase: `${url}/v1`,
+      apiKey: null,
+    })),
+    onExit(listener) {
+      void exited.then((reason) => {
+        if (!closing) listener(reason);
+      });
+    },
+    async close() {
+      closing = true;
+      child.stdin.end();
+      await exited;
+    },
+  };
+}
+
+function readUrl(line: string): string {
+  try {
+    const { url } = JSON.parse(line) as { url?: unknown };
+    if (typeof url === 'string' && URL.canParse(url)) return url.replace(/\/+$/, '');
+  } catch {
+    // Told below.
+  }
+  throw new CliError(`The demo provider wrote something else than its address: ${line.slice(0, 200)}`);
+}

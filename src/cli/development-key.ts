@@ -1,0 +1,20 @@
+import { hashKey, parseKey } from '../gateway/auth/api-key.ts';
+import type { App } from '../app.ts';
+import { CliError } from './cli-error.ts';
+import { readDevKey } from './discovery.ts';
+
+/** The account of a development gateway: without a wallet, filled with play money. */
+export const DEVELOPMENT_ACCOUNT = 'tollgate:local:dev';
+
+/** The key of the last start where it still works on this database, else a new one. */
+export async function developmentKey(app: Pick<App, 'keys'>, dataDir: string): Promise<string> {
+  const stored = readDevKey(dataDir);
+  if (stored !== null && parseKey(stored)?.kind === 'development') {
+    const record = await app.keys.find(hashKey(stored));
+    const expired = record !== null && record.expiresAt !== null && record.expiresAt <= Date.now();
+    if (record && record.account === DEVELOPMENT_ACCOUNT && !record.disabled && !expired) return stored;
+  }
+  const made = await app.keys.create({ account: DEVELOPMENT_ACCOUNT, label: 'development', kind: 'development' });
+  if (!made) throw new CliError(`${DEVELOPMENT_ACCOUNT} has as many keys as an account may have.\nDelete some: tollgate key list dev, then tollgate key delete …`);
+  return made.text;
+}

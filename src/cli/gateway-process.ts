@@ -1,0 +1,100 @@
+import { networkInterfaces } from 'node:os';
+import type { Config } from '#gateway';
+import { createApp, type App } from '../app.ts';
+import { CliError } from './cli-error.ts';
+import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
+import { wantsColor } from './terminal.ts';
+
+export interface GatewayHooks {
+  /** The app is built and does not listen yet. */
+  readonly prepare?: (app: App) => Promise<void>;
+  /** It listens, and the discovery file is written. `baseUrl` is how this machine reaches it. */
+  readonly ready: (app: App, baseUrl: string) => void | Promise<void>;
+  /** A first signal came. */
+  readonly stopping?: (app: App) => void;
+  /** After everything else, also when the start failed. */
+  readonly cleanUp?: () => Promise<void>;
+}
+
+/** A terminal, npm and the launcher each pass a Ctrl-C on: what comes within this time is one. */
+const SAME_SIGNAL_MS = 500;
+
+/**
+ * Runs a gateway until a signal ends it: the first stops it gracefully, a second at once.
+ * Resolves when all is closed. Rejects when it cannot start.
+ */
+export async function runGateway(config: Config & { readonly adminKey: string }, hooks: GatewayHooks): Promise<void> {
+  let app: App | null = null;
+  const stop = catchSignals();
+  try {
+    app = await createApp(config, { color: wantsColor(process.stdout) });
+    await hooks.prepare?.(app);
+    const { url } = await app.listen().catch((error: unknown) => Promise.reject(explainListen(error, config)));
+    const baseUrl = reachable(url);
+    writeGatewayFile(config.dataDir, { base_url: baseUrl, admin_key: config.adminKey, pid: process.pid });
+    await hooks.ready(app, baseUrl);
+    await stop.requested;
+    hooks.stopping?.(app);
+  } finally {
+    try {
+      await app?.close();
+    } finally {
+      removeGatewayFile(config.dataDir);
+      await hooks.cleanUp?.();
+      stop.forget();
+    }
+  }
+}
+
+function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
+  let first = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const onSignal = (signal: NodeJS.Signals) => {
+    const now = Date.now();
+    if (first === 0) {
+      first = now;
+      resolve();
+    } else if (now - first > SAME_SIGNAL_MS) process.exit(signal === 'SIGINT' ? 130 : 143);
+  };
+  // The launcher, when there is one, is gone: nobody will stop this process any more.
+  const onOrphaned = () => resolve();
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  process.on('disconnect', onOrphaned);
+  process.channel?.unref();
+  return {
+    requested: promise,
+    forget() {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+      process.off('disconnect', onOrphaned);
+    },
+  };
+}
+
+function explainListen(error: unknown, { host, port }: Config): unknown {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return new CliError(
+        `Port ${port} on ${host} is taken by another program${port === 8402 ? ', perhaps by another tollgate' : ''}.\n` +
+          `Use another port:   PORT=${port + 1} npm start      (or --port ${port + 1})\n` +
+          `See who has it:     lsof -i :${port}`,
+        { cause: error },
+      );
+    case 'EACCES':
+      return new CliError(`Port ${port} needs rights that this user does not have.\nUse one above 1023:   PORT=8402 npm start      (or --port 8402)`, { cause: error });
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND': {
+      const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+      const known = own.map(({ address }) => address).filter((address) => !address.startsWith('fe80'));
+      return new CliError(`This machine has no address ${host}.\nHOST can be 127.0.0.1, 0.0.0.0 (all), or one of: ${known.join(', ')}`, { cause: error });
+    }
+    default:
+      return error;
+  }
+}
+
+/** The address for clients on this machine: a listener on all addresses is reached by loopback. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:').replace(/\/+$/, '');
+}

@@ -1,0 +1,123 @@
+import { parseRates } from '#billing';
+import type { ServiceConfig } from '#gateway';
+import { serviceNameFault } from '../gateway/catalog/names.ts';
+
+/** Models that are within reach on this machine and that the development gateway could route to. */
+export interface LocalProvider {
+  readonly name: 'Ollama' | 'OpenAI';
+  /** Where it was found, for the question. */
+  readonly found: string;
+  /** The flag that routes to it without a question. */
+  readonly flag: '--with-ollama' | '--with-openai';
+  /** Asks the provider for its models. Rejects with a message for people. */
+  services(): Promise<readonly ServiceConfig[]>;
+}
+
+const PROBE_MS = 300;
+const LIST_MS = 5000;
+const MODELS_MAX = 50;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Providers that answer or whose key is in the environment. Never rejects; takes at most 300 ms. */
+export async function findLocalProviders(env: Environment): Promise<readonly LocalProvider[]> {
+  const found: LocalProvider[] = [];
+  const ollama = ollamaAddress(env['OLLAMA_HOST']);
+  if (ollama && (await answers(`${ollama}/api/tags`))) {
+    found.push({ name: 'Ollama', found: `Ollama answers on ${new URL(ollama).host}`, flag: '--with-ollama', services: () => ollamaServices(ollama) });
+  }
+  const key = env['OPENAI_API_KEY'];
+  const base = (env['OPENAI_BASE_URL'] || 'https://api.openai.com/v1').replace(/\/+$/, '');
+  // A key of a tollgate belongs to this or another gateway: routing to it would send calls in a circle.
+  if (key && !key.startsWith('svc-sk-')) {
+    found.push({ name: 'OpenAI', found: 'OPENAI_API_KEY is set', flag: '--with-openai', services: () => openaiServices(base, key) });
+  }
+  return found;
+}
+
+/** OLLAMA_HOST as Ollama itself reads it: host, host:port or URL; a listening address stands for this machine. null when it cannot be read. */
+export function ollamaAddress(host: string | undefined): string | null {
+  const text = host?.trim() || '127.0.0.1:11434';
+  const url = text.includes('://') ? text : `http://${text}`;
+  if (!URL.canParse(url)) return null;
+  const { protocol, hostname, port } = new URL(url);
+  if (!hostname || !/^https?:$/.test(protocol)) return null;
+  const local = hostname === '0.0.0.0' ? '127.0.0.1' : hostname === '[::]' ? '[::1]' : hostname;
+  return `${protocol}//${local}:${port || (text.includes('://') ? (protocol === 'https:' ? '443' : '80') : '11434')}`;
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'error' });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Runs on the user's own machine, so its calls are free. */
+async function ollamaServices(base: string): Promise<readonly ServiceConfig[]> {
+  const listed = await fetchList(`${base}/api/tags`, {}, 'models', 'name');
+  if (listed.length === 0) throw new Error('Ollama has no models yet. Fetch one (for example: ollama pull llama3.2) and start again.');
+  return listed
+    .filter((model) => serviceNameFault(`ollama/${model}`) === null)
+    .slice(0, MODELS_MAX)
+    .map((model) => ({
+      ...CHAT,
+      name: `ollama/${model}`,
+      displayName: `Ollama: ${model}`,
+      providerName: 'Ollama',
+      rates: parseRates({ prompt: 0, completion: 0 }),
+      contextLength: 8192,
+      upstreamModel: model,
+      apiBase: `${base}/v1`,
+      apiKey: null,
+    }));
+}
+
+/** USD per 1M tokens in and out, and context: indicative, for play money. A model that is not here is not offered. */
+const OPENAI_MODELS: Readonly<Record<string, readonly [prompt: string, completion: string, context: number]>> = {
+  'gpt-5': ['1.25', '10', 400_000],
+  'gpt-5-mini': ['0.25', '2', 400_000],
+  'gpt-5-nano': ['0.05', '0.4', 400_000],
+  'gpt-4.1': ['2', '8', 1_047_576],
+  'gpt-4.1-mini': ['0.4', '1.6', 1_047_576],
+  'gpt-4o-mini': ['0.15', '0.6', 128_000],
+};
+
+async function openaiServices(base: string, key: string): Promise<readonly ServiceConfig[]> {
+  const listed = new Set(await fetchList(`${base}/models`, { authorization: `Bearer ${key}` }, 'data', 'id'));
+  const models = Object.entries(OPENAI_MODELS).filter(([model]) => listed.has(model));
+  if (models.length === 0) throw new Error(`${new URL(base).host} offers none of ${Object.keys(OPENAI_MODELS).join(', ')}. Name its models in a file: --config FILE`);
+  return models.map(([model, [prompt, completion, contextLength]]) => ({
+    ...CHAT,
+    name: `openai/${model}`,
+    displayName: `OpenAI: ${model}`,
+    providerName: 'OpenAI',
+    rates: parseRates({ prompt, completion }),
+    contextLength,
+    inputModalities: ['text', 'image'],
+    upstreamModel: model,
+    apiBase: base,
+    apiKey: key,
+  }));
+}
+
+const CHAT = { primitive: 'model', maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] } as const;
+
+/** The texts under `field` of each item of the list under `list`; what is not of that shape is left out. */
+async function fetchList(url: string, headers: Record<string, string>, list: string, field: string): Promise<readonly string[]> {
+  const { host } = new URL(url);
+  let body: unknown;
+  try {
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(LIST_MS), redirect: 'error' });
+    if (!response.ok) throw new Error(`${host} answered ${response.status}${response.status === 401 ? ': the key is not accepted' : ''}`);
+    body = await response.json();
+  } catch (error) {
+    throw new Error(`Its models could not be listed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+  const items = (body as Record<string, unknown> | null)?.[list];
+  if (!Array.isArray(items)) throw new Error(`${host} did not answer with a list of models`);
+  return items.map((item: unknown) => (item as Record<string, unknown> | null)?.[field]).filter((value) => typeof value === 'string');
+}

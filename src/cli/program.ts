@@ -1,0 +1,74 @@
+import { Command, CommanderError } from 'commander';
+import { ConfigError, GatewayError, IdentityError } from '#gateway';
+import { DatabaseError } from '#store';
+import { accountCommand } from './account.ts';
+import { auditCommand } from './audit.ts';
+import { CliError, USAGE_EXIT } from './cli-error.ts';
+import { keyCommand } from './key.ts';
+import { serveCommand } from './serve.ts';
+import { startCommand } from './start.ts';
+import { painter } from './terminal.ts';
+import { VERSION } from '../version.ts';
+
+const HELP = `
+First steps:
+  npm start                                      a gateway to try, with demo models and play money
+  tollgate serve --config tollgate.toml          a gateway for real
+  tollgate account create acme                   then credit it, and make it a key:
+  tollgate account credit acme 25
+  tollgate key create acme
+  tollgate audit                                 prove that the books are right
+
+Each command explains itself: tollgate <command> --help`;
+
+function createProgram(): Command {
+  const program = new Command('tollgate')
+    .description('A gateway for AI calls that are paid by use.')
+    .usage('<command> [options]')
+    .version(VERSION, '-V, --version', 'print the version')
+    .helpCommand(false)
+    .addHelpText('after', HELP)
+    .addCommand(startCommand())
+    .addCommand(serveCommand())
+    .addCommand(accountCommand())
+    .addCommand(keyCommand())
+    .addCommand(auditCommand());
+  prepare(program, 'tollgate');
+  return program;
+}
+
+/** Usage errors are thrown, end with how to get help, and leave a code that no outcome of a command has. */
+function prepare(command: Command, path: string): void {
+  command.exitOverride().showHelpAfterError(`\nHelp: ${path} --help`).helpOption('-h, --help', 'explain this command');
+  for (const child of command.commands) prepare(child, `${path} ${child.name()}`);
+}
+
+/** Runs one command line; resolves with the exit code. Whatever fails is told on standard error, in words that say what to do. */
+export async function runCli(argv: readonly string[]): Promise<number> {
+  const program = createProgram();
+  if (argv.length <= 2) {
+    program.outputHelp();
+    return 0;
+  }
+  try {
+    await program.parseAsync(argv);
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    return report(error);
+  }
+}
+
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT;
+  const paint = painter(process.stderr);
+  if (error instanceof CliError) {
+    process.stderr.write(`${paint('red', error.message)}\n`);
+    return error.exitCode;
+  }
+  if (error instanceof ConfigError || error instanceof DatabaseError || error instanceof GatewayError || error instanceof IdentityError) {
+    process.stderr.write(`${paint('red', error.message)}\n`);
+    return 1;
+  }
+  process.stderr.write(`${paint('red', 'tollgate failed in a way that it does not know:')}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return 1;
+}

@@ -1,0 +1,75 @@
+import type { ChatRequest } from './request.ts';
+import { composeAnswer } from './sage.ts';
+import { splitTokens } from './tokens.ts';
+import { chooseTools } from './tool-choice.ts';
+
+/** One choice of an answer. Each piece is one token. */
+export interface Choice {
+  readonly pieces: readonly Piece[];
+  readonly finishReason: 'stop' | 'length' | 'tool_calls';
+}
+
+/** A token: of text, or of the call of the tool with this index. `name` and `id` are on the first piece of a call. */
+export type Piece =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'call'; readonly index: number; readonly name: string | null; readonly id: string | null; readonly text: string };
+
+/** Works out all choices of an answer, within `max_tokens` and up to the first `stop`. */
+export function complete(request: ChatRequest, id: string): readonly Choice[] {
+  const calls = chooseTools(request);
+  return Array.from({ length: request.n }, (_, choice) => {
+    if (calls.length > 0) {
+      const pieces = calls.flatMap((call, index): Piece[] => [
+        { kind: 'call', index, name: call.name, id: `call_${id.slice(-12)}_${choice}_${index}`, text: '' },
+        ...splitTokens(call.arguments).map((text): Piece => ({ kind: 'call', index, name: null, id: null, text })),
+      ]);
+      return bounded(pieces, request.maxTokens, 'tool_calls');
+    }
+    const text = untilStop(composeAnswer(request, choice), request.stop);
+    return bounded(
+      splitTokens(text).map((piece): Piece => ({ kind: 'text', text: piece })),
+      request.maxTokens,
+      'stop',
+    );
+  });
+}
+
+function bounded(pieces: readonly Piece[], maxTokens: number | null, finishReason: 'stop' | 'tool_calls'): Choice {
+  return maxTokens !== null && pieces.length > maxTokens ? { pieces: pieces.slice(0, maxTokens), finishReason: 'length' } : { pieces, finishReason };
+}
+
+function untilStop(text: string, stop: readonly string[]): string {
+  const positions = stop.map((sequence) => text.indexOf(sequence)).filter((position) => position !== -1);
+  return positions.length === 0 ? text : text.slice(0, Math.min(...positions));
+}
+
+export interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+}
+
+export function usageOf(request: ChatRequest, choices: readonly Choice[]): Usage {
+  const completion = choices.reduce((sum, choice) => sum + choice.pieces.length, 0);
+  return { prompt_tokens: request.promptTokens, completion_tokens: completion, total_tokens: request.promptTokens + completion };
+}
+
+/** The `message` of an answer that is not streamed. */
+export function messageOf(choice: Choice): object {
+  const calls = choice.pieces.filter((piece) => piece.kind === 'call');
+  if (calls.length === 0) return { role: 'assistant', content: choice.pieces.map((piece) => piece.text).join('') };
+  const toolCalls = calls
+    .filter((piece) => piece.name !== null)
+    .map(({ index, id, name }) => {
+      const text = calls.filter((piece) => piece.index === index).map((piece) => piece.text);
+      return { id, type: 'function', function: { name, arguments: text.join('') } };
+    });
+  return { role: 'assistant', content: null, tool_calls: toolCalls };
+}
+
+/** The `delta` of one token of a stream. */
+export function deltaOf(piece: Piece): object {
+  if (piece.kind === 'text') return { content: piece.text };
+  if (piece.name === null) return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] };
+  return { tool_calls: [{ index: piece.index, id: piece.id, type: 'function', function: { name: piece.name, arguments: '' } }] };
+}

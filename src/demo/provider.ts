@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { fstatSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
+import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
+
+/** The demo's models: `echo` says what you say, `sage` answers a few things by rule. */
+export const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
+
+export interface DemoProvider {
+  /** Base URL up to and with `/v1`. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export interface DemoOptions {
+  /** Default 0: any free port of the loopback interface. */
+  readonly port?: number;
+  /** Milliseconds between the tokens of a stream, like a real model's; default 20. A request's `pace_ms` or `x-pace-ms` header overrides it. */
+  readonly paceMs?: number;
+}
+
+const BODY_BYTES_MAX = 32 << 20;
+const PACE_MS = 20;
+
+/** Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, and a health check. */
+export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
+  const server = createServer((request, response) => {
+    response.on('error', () => {});
+    handle(request, response, options.paceMs ?? PACE_MS).catch((error: unknown) => fail(response, error));
+  });
+  // The gateway keeps connections open between calls; it must not pick one at the moment it is closed here.
+  server.keepAliveTimeout = 120_000;
+  server.listen(options.port ?? 0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse, paceMs: number): Promise<void> {
+  const route = `${request.method} ${request.url?.split('?')[0]}`;
+  if (route === 'GET /health') return sendJson(response, 200, { status: 'ok' });
+  if (route === 'GET /v1/models') {
+    return sendJson(response, 200, {
+      object: 'list',
+      data: DEMO_MODELS.map((id) => ({ id, object: 'model', created: 1_760_000_000, owned_by: 'tollgate-demo' })),
+    });
+  }
+  if (route !== 'POST /v1/chat/completions') return sendError(response, 404, 'not_found', `There is no ${route} here.`, null);
+  const chat = parseChatRequest(await readJson(request));
+  if (!DEMO_MODELS.some((model) => model === chat.model || model.endsWith(`/${chat.model}`))) {
+    return sendError(
+      response,
+      404,
+      'model_not_found',
+      `The demo has no model ${JSON.stringify(chat.model.slice(0, 100))}; it has ${DEMO_MODELS.join(' and ')}.`,
+      'model',
+    );
+  }
+  const header = Number(request.headers['x-pace-ms'] ?? NaN);
+  const pace = chat.paceMs ?? (header >= 0 && header <= 10_000 ? header : paceMs);
+  const id = `chatcmpl-${randomBytes(12).toString('hex')}`;
+  const created = Math.floor(Date.now() / 1000);
+  if (chat.stream) return stream(response, chat, { id, created, pace });
+  const choices = complete(chat, id);
+  sendJson(response, 200, {
+    id,
+    object: 'chat.completion',
+    created,
+    model: chat.model,
+    choices: choices.map((choice, index) => ({ index, message: messageOf(choice), finish_reason: choice.finishReason })),
+    usage: usageOf(chat, choices),
+  });
+}
+
+/** Sends the choices token by token, side by side, then the finish reasons, the usage, and the end mark. Stops when the client leaves. */
+async function stream(
+  response: ServerResponse,
+  chat: ChatRequest,
+  { id, created, pace }: { id: string; created: number; pace: number },
+): Promise<void> {
+  const left = new AbortController();
+  response.once('close', () => left.abort());
+  const choices = complete(chat, id);
+  const event = async (parts: object): Promise<void> => {
+    const text = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model: chat.model, ...parts })}\n\n`;
+    if (!response.write(text)) await once(response, 'drain', { signal: left.signal });
+  };
+  const choiceEvent = (index: number, delta: object, finishReason: string | null): Promise<void> =>
+    event({ choices: [{ index, delta, finish_reason: finishReason }] });
+
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+  response.flushHeaders();
+  try {
+    for (const index of choices.keys()) await choiceEvent(index, { role: 'assistant', content: '' }, null);
+    const longest = Math.max(...choices.map((choice) => choice.pieces.length));
+    for (let position = 0; position < longest; position += 1) {
+      left.signal.throwIfAborted();
+      if (pace > 0) await pause(pace, undefined, { signal: left.signal });
+      for (const [index, choice] of choices.entries()) {
+        const piece = choice.pieces[position];
+        if (piece !== undefined) await choiceEvent(index, deltaOf(piece), null);
+      }
+    }
+    for (const [index, choice] of choices.entries()) await choiceEvent(index, {}, choice.finishReason);
+    await event({ choices: [], usage: usageOf(chat, choices) });
+    response.end('data: [DONE]\n\n');
+  } catch (error) {
+    if (!left.signal.aborted) throw error;
+  }
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > BODY_BYTES_MAX) throw new RequestError('The request is larger than 32 MiB.', null);
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw new RequestError('The body is not JSON.', null);
+  }
+}
+
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) response.destroy();
+  else if (error instanceof RequestError) sendError(response, 400, 'invalid_request_error', error.message, error.param);
+  else sendError(response, 500, 'server_error', 'The demo provider failed.', null);
+}
+
+function sendError(response: ServerResponse, status: number, type: string, message: string, param: string | null): void {
+  sendJson(response, status, { error: { message, type, param, code: status } });
+}
+
+function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  const text = JSON.stringify(value);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+}
+
+/** Run as a program it prints `{"url": …}` and ends with whoever started it: when the channel or the pipe to it closes. */
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { port: { type: 'string', default: '0' }, 'pace-ms': { type: 'string', default: String(PACE_MS) } } });
+  const provider = await runDemoProvider({ port: Number(values.port), paceMs: Number(values['pace-ms']) });
+  const end = (): never => process.exit(0);
+  process.once('disconnect', end).once('SIGTERM', end);
+  const stdin = fstatSync(0);
+  if (stdin.isFIFO() || stdin.isSocket()) process.stdin.on('end', end).on('error', end).resume();
+  process.stdout.write(`${JSON.stringify({ url: provider.url })}\n`);
+}
+
+if (import.meta.main) await main();

@@ -1,0 +1,119 @@
+import { solve } from './arithmetic.ts';
+import type { ChatRequest, Picture } from './request.ts';
+import { exampleFor } from './schema-example.ts';
+import { countTokens } from './tokens.ts';
+
+/** The whole text that a model answers, before `max_tokens` and `stop` cut it. The same request and choice give the same text. */
+export function composeAnswer(request: ChatRequest, choice: number): string {
+  const last = request.messages.at(-1);
+  const user = request.messages.findLast((message) => message.role === 'user');
+  const said = user?.text.trim() ?? '';
+  if (request.answerSchema !== null) return JSON.stringify(exampleFor({ type: 'object', ...(request.answerSchema as object) }, said));
+  const seen = describePictures(user?.pictures ?? []);
+  if (request.model.endsWith('echo')) return [said, seen].filter((part) => part !== '').join('\n');
+  if (last?.role === 'tool') return `The tool answered: ${last.text.slice(0, 500)}`;
+  const answer = seen !== '' && said === '' ? '' : answerTo(said, request, choice);
+  return [seen, answer].filter((part) => part !== '').join(' ');
+}
+
+interface Topic {
+  readonly asks: RegExp;
+  answer(said: string, request: ChatRequest, choice: number): string | null;
+}
+
+const GREETINGS = ['Hello!', 'Hi there!', 'Good to meet you!', 'Welcome!'];
+const INVITATION = 'Try "count to 10", "what is 6 × 7?", "what is tollgate?" or "what does this cost?".';
+
+// The first topic that fits and has an answer.
+const TOPICS: readonly Topic[] = [
+  { asks: /\bcount\b/i, answer: countUp },
+  {
+    asks: /\bhow (?:many|long)\b|\bcount the\b/i,
+    answer: (said) => {
+      const text = /["“:]\s*([^"”]+)/.exec(said)?.[1]?.trim();
+      return text === undefined ? null : `That is ${plural(wordsOf(text).length, 'word')} and ${plural([...text].length, 'character')}.`;
+    },
+  },
+  {
+    asks: /\d/,
+    answer: (said) => {
+      const sum = solve(said);
+      return sum === null ? null : `${sum.question} = ${sum.result}`;
+    },
+  },
+  {
+    asks: /\b(?:bill(?:ed|ing)?|costs?|prices?|pay|paid|charged?|escrow|expensive|usage)\b/i,
+    answer: (_said, request) =>
+      `Here is your bill in words. Your prompt was ${plural(request.promptTokens, 'token')}, as I count them. Before I saw it, tollgate locked the most this call could cost from your escrow; ` +
+      'when I am done it charges what was used, rounded up to a millionth of a dollar, and returns the rest. The exact figures are in `usage` at the end of this answer: tokens, and `usage.cost` in USD.',
+  },
+  {
+    asks: /\btollgate\b|\bgateway\b|\bmarketplace\b/i,
+    answer: () =>
+      'tollgate is a gateway and marketplace for AI services. Chat models, MCP tools and A2A agents are peers in it: you call each through one address with one key, a provider is chosen for you, ' +
+      'and every call is paid per use from your USDC balance: locked, forwarded, settled. I am the demo provider behind it, here so that your first call works.',
+  },
+  {
+    asks: /\bwho are you\b|\byour name\b|\bwhat are you\b|\bwhat can you do\b|\bhelp\b/i,
+    answer: () => `I am sage, tollgate's demo model: a few dozen rules, no neural network. ${INVITATION}`,
+  },
+  { asks: /\b(?:thanks|thank you|cheers)\b/i, answer: () => 'You are welcome!' },
+  {
+    asks: /^\W*(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening)|hola|bonjour|hallo|ciao|say (?:hi|hello))\b/i,
+    answer: (said, request, choice) =>
+      `${pick(GREETINGS, said, request.seed + choice)} I am sage, the demo model behind this gateway, and your call just went all the way through it. ${INVITATION}`,
+  },
+  { asks: /\b(?:tests?|ping)\b/i, answer: () => 'It works: your request reached the demo provider, and this is its answer.' },
+];
+
+function answerTo(said: string, request: ChatRequest, choice: number): string {
+  for (const topic of TOPICS) {
+    const answer = topic.asks.test(said) ? topic.answer(said, request, choice) : null;
+    if (answer !== null) return answer;
+  }
+  if (said === '') return `You said nothing, and that is fine. ${INVITATION}`;
+  const openings = ['You said', 'I read', 'I heard', 'Your words'];
+  const shown = said.length > 200 ? `${[...said].slice(0, 200).join('')}…` : said;
+  return `${pick(openings, said, request.seed + choice)}: "${shown}" (${plural(wordsOf(said).length, 'word')}, ${plural(countTokens(said), 'token')}). I am a demo with a few rules and no model behind me, so that is all I make of it. ${INVITATION}`;
+}
+
+const COUNT_MAX = 1000;
+
+function countUp(said: string): string | null {
+  const range = /\bcount\b(?:\s+from\s+(-?\d{1,9}))?.*?\b(?:to|until|till)\s+(-?\d{1,9})/i.exec(said);
+  if (range === null) return null;
+  const from = Number(range[1] ?? 1);
+  const to = Number(range[2]);
+  const step = to < from ? -1 : 1;
+  const numbers = Array.from({ length: Math.min(Math.abs(to - from) + 1, COUNT_MAX) }, (_, index) => from + index * step);
+  return numbers.join(', ') + (Math.abs(to - from) >= COUNT_MAX ? ', and so on.' : '.');
+}
+
+function describePictures(pictures: readonly Picture[]): string {
+  if (pictures.length === 0) return '';
+  const each = pictures.map(({ kind, host, bytes }) => {
+    const what = kind === 'image' ? 'one of a kind I do not know' : `${/^[AS]/.test(kind) ? 'an' : 'a'} ${kind}`;
+    return `${what} ${host === null ? `of ${sizeText(bytes ?? 0)} in the request` : `at ${host}`}`;
+  });
+  return `I got ${plural(pictures.length, 'image')}: ${each.join(', ')}.`;
+}
+
+function sizeText(bytes: number): string {
+  return bytes < 1024 ? plural(bytes, 'byte') : `${Math.round(bytes / 1024)} KiB`;
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*/gu) ?? [];
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** One of several, by the text and the seed: variety that can be repeated. */
+function pick(options: readonly string[], text: string, seed: number): string {
+  let sum = 0;
+  for (const character of text) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 65_521;
+  const index = (((sum + seed) % options.length) + options.length) % options.length;
+  return options[index] ?? '';
+}

@@ -1,0 +1,98 @@
+import { isObject } from './request.ts';
+
+const DEPTH_MAX = 8;
+
+/** Makes a plausible value for a JSON Schema, with words and numbers taken from what the user said. Follows `$ref` inside the schema only. */
+export function exampleFor(schema: unknown, said: string): unknown {
+  const numbers = said.match(/-?\d+(?:\.\d+)?/g)?.map(Number) ?? [];
+  const make = (part: unknown, name: string, depth: number): unknown => {
+    if (!isObject(part) || depth > DEPTH_MAX) return null;
+    if (typeof part['$ref'] === 'string') return make(lookUp(schema, part['$ref']), name, depth + 1);
+    if (Object.hasOwn(part, 'const')) return part['const'];
+    if (Array.isArray(part['enum'])) return part['enum'].find((value) => typeof value === 'string' && mentions(said, value)) ?? part['enum'][0];
+    const alternatives = part['anyOf'] ?? part['oneOf'];
+    if (Array.isArray(alternatives))
+      return make(
+        alternatives.find((option) => isObject(option) && option['type'] !== 'null'),
+        name,
+        depth + 1,
+      );
+    if (Array.isArray(part['allOf'])) return Object.assign({}, ...part['allOf'].map((option) => make(option, name, depth + 1)));
+    switch (typeOf(part)) {
+      case 'object': {
+        const properties = isObject(part['properties']) ? part['properties'] : {};
+        const required = Array.isArray(part['required']) ? part['required'] : Object.keys(properties);
+        const wanted = Object.keys(properties).filter((key) => required.includes(key) || mentions(said, key));
+        return Object.fromEntries(wanted.map((key) => [key, make(properties[key], key, depth + 1)]));
+      }
+      case 'array':
+        return Array.from({ length: Math.min(Math.max(1, limit(part, 'minItems') ?? 1), 8) }, () => make(part['items'], name, depth + 1));
+      case 'integer':
+      case 'number':
+        return exampleNumber(part, numbers);
+      case 'boolean':
+        return part['default'] ?? !new RegExp(`\\b(no|not|without|off)\\b`, 'i').test(said);
+      case 'null':
+        return null;
+      default:
+        return exampleString(part, name, said);
+    }
+  };
+  return make(schema, '', 0);
+}
+
+function typeOf(schema: Readonly<Record<string, unknown>>): unknown {
+  const type = schema['type'];
+  if (Array.isArray(type)) return type.find((option) => option !== 'null') ?? 'null';
+  return type ?? (schema['properties'] === undefined ? 'string' : 'object');
+}
+
+function lookUp(root: unknown, reference: string): unknown {
+  if (!reference.startsWith('#')) return null;
+  let found = root;
+  for (const step of reference.split('/').slice(1)) found = isObject(found) ? found[step.replaceAll('~1', '/').replaceAll('~0', '~')] : null;
+  return found;
+}
+
+function exampleNumber(schema: Readonly<Record<string, unknown>>, said: number[]): number {
+  const min = limit(schema, 'minimum') ?? (limit(schema, 'exclusiveMinimum') ?? -Infinity) + 1;
+  const max = limit(schema, 'maximum') ?? (limit(schema, 'exclusiveMaximum') ?? Infinity) - 1;
+  const whole = schema['type'] === 'integer';
+  const fits = (value: number): boolean => value >= min && value <= max && (!whole || Number.isInteger(value));
+  const position = said.findIndex(fits);
+  // Each number that was said serves once: "from 3 to 5" fills two properties.
+  if (position !== -1) return said.splice(position, 1)[0] ?? 1;
+  if (typeof schema['default'] === 'number') return schema['default'];
+  return fits(1) ? 1 : Number.isFinite(min) ? min : max;
+}
+
+function exampleString(schema: Readonly<Record<string, unknown>>, name: string, said: string): string {
+  if (typeof schema['default'] === 'string') return schema['default'];
+  switch (schema['format']) {
+    case 'date':
+      return /\d{4}-\d{2}-\d{2}/.exec(said)?.[0] ?? '2026-01-31';
+    case 'date-time':
+      return '2026-01-31T12:00:00Z';
+    case 'email':
+      return /[\w.+-]+@[\w.-]+\w/.exec(said)?.[0] ?? 'someone@example.com';
+    case 'uri':
+      return /https?:\/\/\S+/.exec(said)?.[0] ?? 'https://example.com/';
+  }
+  const quoted = /["“]([^"”]{1,200})["”]/.exec(said)?.[1];
+  if (quoted !== undefined) return quoted;
+  if (/query|text|prompt|question|message|input|search|content/i.test(name)) return said.slice(0, 200);
+  // "the weather in New York?": the words with capitals after a preposition, else the last such words that do not begin the sentence.
+  const place =
+    /\b(?:in|at|for|from|to|of|about)\s+((?:\p{Lu}[\p{L}'-]*\s?)+)/u.exec(said)?.[1] ??
+    [...said.matchAll(/(?<=\s)(?:\p{Lu}[\p{L}'-]+\s?)+/gu)].at(-1)?.[0];
+  return place?.trim() ?? (name === '' ? 'example' : `example ${name}`);
+}
+
+function limit(schema: Readonly<Record<string, unknown>>, name: string): number | null {
+  const value = schema[name];
+  return typeof value === 'number' ? value : null;
+}
+
+function mentions(said: string, word: string): boolean {
+  return said.toLowerCase().includes(word.toLowerCase());
+}

@@ -1,0 +1,52 @@
+import type { ChatRequest, Tool } from './request.ts';
+import { exampleFor } from './schema-example.ts';
+
+export interface ToolCall {
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+}
+
+/** The tools that this request calls for: the forced one, or those whose names the user speaks of. None once their results are in. */
+export function chooseTools(request: ChatRequest): readonly ToolCall[] {
+  if (request.tools.length === 0 || request.toolChoice === 'none' || request.messages.at(-1)?.role === 'tool') return [];
+  const said = request.messages.findLast((message) => message.role === 'user')?.text ?? '';
+  const { toolChoice } = request;
+  const named =
+    typeof toolChoice === 'object'
+      ? request.tools.filter((tool) => tool.name === toolChoice.name)
+      : request.tools.filter((tool) => isMeant(tool, said));
+  const chosen = named.length === 0 && toolChoice === 'required' ? request.tools.slice(0, 1) : named;
+  return chosen
+    .slice(0, request.parallelToolCalls ? undefined : 1)
+    .map((tool) => ({ name: tool.name, arguments: JSON.stringify(exampleFor(tool.parameters, said) ?? {}) }));
+}
+
+// Verbs that say nothing about which tool is meant.
+const COMMON_WORDS = new Set([
+  'get',
+  'set',
+  'run',
+  'the',
+  'and',
+  'for',
+  'tool',
+  'call',
+  'make',
+  'fetch',
+  'list',
+  'find',
+  'lookup',
+  'current',
+  'function',
+]);
+
+/** `get_current_weather` is meant by "what is the weather in Rome?". */
+function isMeant(tool: Tool, said: string): boolean {
+  const text = said.toLowerCase();
+  const words = tool.name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u);
+  return text.includes(tool.name.toLowerCase()) || words.some((word) => word.length >= 3 && !COMMON_WORDS.has(word) && text.includes(word));
+}

@@ -1,0 +1,44 @@
+import bs58 from 'bs58';
+import { GatewayError } from '../errors.ts';
+
+/*
+ * An account has two names. The ledger's: `eip155:<address in lower case>` or `solana:<address>` for an ordinary wallet, which is one account
+ * whatever network it signs on; `eip155:<chain>:<address>` for a contract wallet, which exists on one chain; `tollgate:local:<name>` for an
+ * account without a wallet. And CAIP-10, with a network, in every answer.
+ */
+
+const BASE_CHAIN = '8453';
+const SOLANA_MAINNET = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
+
+const LOCAL = /^tollgate:local:[a-z0-9-]{1,64}$/;
+const EVM = /^eip155:(?:(\d{1,32}):)?(0x[0-9a-fA-F]{40})$/;
+const SOLANA = /^solana:(?:[1-9A-HJ-NP-Za-km-z]{32}:)?([1-9A-HJ-NP-Za-km-z]{32,44})$/;
+/** Longer than any account id; longer texts are not looked at. */
+const LENGTH_MAX = 128;
+
+/** Ledger name of the account without a wallet that is called `name`. Throws GatewayError `invalid_request`. */
+export function localAccount(name: string): string {
+  const account = `tollgate:local:${name}`;
+  if (!LOCAL.test(account)) {
+    throw new GatewayError('invalid_request', 'An account name has 1 to 64 characters: small letters, digits and hyphens', { param: 'name' });
+  }
+  return account;
+}
+
+/** Ledger name of an ordinary account given by either of its names; null when the text is neither. */
+export function parseAccountId(text: string): string | null {
+  if (text.length > LENGTH_MAX) return null;
+  if (LOCAL.test(text)) return text;
+  const evm = EVM.exec(text);
+  if (evm) return `eip155:${evm[2]!.toLowerCase()}`;
+  const address = SOLANA.exec(text)?.[1];
+  if (address !== undefined && bs58.decodeUnsafe(address)?.length === 32) return `solana:${address}`;
+  return null;
+}
+
+/** CAIP-10 id of a ledger account. Ordinary wallets are shown on Base and on Solana's mainnet. */
+export function toCaip10(account: string): string {
+  if (account.startsWith('eip155:0x')) return account.replace('eip155:', `eip155:${BASE_CHAIN}:`);
+  if (account.startsWith('solana:') && !account.includes(':', 'solana:'.length)) return account.replace('solana:', `solana:${SOLANA_MAINNET}:`);
+  return account;
+}

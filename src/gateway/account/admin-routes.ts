@@ -1,0 +1,335 @@
+import type { FastifyPluginAsync } from 'fastify';
+import {
+  MICRO_USD_MAX,
+  MoneyError,
+  escrowOf,
+  formatUsd,
+  parseUsd,
+  treasuryOf,
+  type AccountTotals,
+  type Ledger,
+  type MicroUsd,
+  type TransferRecord,
+} from '#billing';
+import { createAdminGuard } from '../auth/admin-key.ts';
+import { refuseRepeatedCredentials } from '../auth/credential.ts';
+import type { KeyStore } from '../auth/key-store.ts';
+import { GatewayError } from '../errors.ts';
+import { localAccount, parseAccountId, toCaip10 } from './account-id.ts';
+import type { Consumer, ConsumerStore } from './consumer-store.ts';
+import { keyBodyProperties, type KeyBody } from './key-view.ts';
+import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, viewKeys } from './keys-routes.ts';
+import { pageSchema, type Page } from './page.ts';
+
+export interface AdminDeps {
+  /** null closes the whole administration. */
+  readonly adminKey: string | null;
+  readonly consumers: ConsumerStore;
+  readonly keys: KeyStore;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
+  readonly totals: (account: string) => Promise<AccountTotals>;
+  readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
+  /** Recomputes the books; the report's bigints are shown as numbers. */
+  readonly audit: () => Promise<unknown>;
+  readonly now: () => number;
+}
+
+/** Where the operator's credit comes from: money that the operator holds outside of any chain. */
+export const OPERATOR_TREASURY = treasuryOf('operator');
+
+interface AccountParams {
+  readonly id: string;
+}
+interface NewAccountBody {
+  readonly name?: string;
+  readonly account?: string;
+  readonly label?: string;
+}
+interface CreditBody {
+  readonly amount_usd?: number | string;
+  readonly amount_micro_usdc?: number;
+  readonly reference: string;
+}
+
+const TAGS = ['Administration'];
+const SECURITY = [{ bearer: [] }];
+
+const accountSchema = {
+  type: 'object',
+  required: ['id', 'caip_account_id', 'label', 'created_at', 'balance_micro_usdc', 'locked_micro_usdc', 'balance_usd'],
+  properties: {
+    id: { type: 'string', description: 'Name of the account in the ledger, and in these paths.' },
+    caip_account_id: { type: 'string', description: 'CAIP-10.' },
+    label: { type: 'string' },
+    created_at: { type: ['string', 'null'] },
+    balance_micro_usdc: { type: 'integer' },
+    locked_micro_usdc: { type: 'integer', description: 'Reserved for running calls.' },
+    balance_usd: { type: 'string' },
+    total_credits_micro_usdc: { type: 'integer' },
+    total_usage_micro_usdc: { type: 'integer' },
+  },
+} as const;
+const oneAccountSchema = { type: 'object', required: ['data'], properties: { data: accountSchema } } as const;
+const accountParams = {
+  type: 'object',
+  required: ['id'],
+  properties: { id: { type: 'string', description: 'Account id: `tollgate:local:<name>`, or a wallet in CAIP-10.' } },
+} as const;
+
+/** The operator's side: accounts, credit, keys, audit. Register it under `/admin/v1`. */
+export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
+  const { consumers, keys, ledger, totals, now } = deps;
+  const guard = createAdminGuard(deps.adminKey);
+
+  const view = async ({ account, label, createdAt }: Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }) => {
+    const balance = await ledger.balance(escrowOf(account));
+    return {
+      id: account,
+      caip_account_id: toCaip10(account),
+      label,
+      created_at: createdAt === null ? null : new Date(createdAt).toISOString(),
+      balance_micro_usdc: Number(balance?.available ?? 0n),
+      locked_micro_usdc: Number(balance?.locked ?? 0n),
+      balance_usd: formatUsd(balance?.available ?? 0n),
+    };
+  };
+
+  /** A registered account, or one that has money without having been registered. */
+  const existing = async (id: string): Promise<Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }> => {
+    const account = parseAccountId(id);
+    const consumer = account === null ? null : await consumers.find(account);
+    if (consumer) return consumer;
+    if (account === null || !(await ledger.balance(escrowOf(account)))) throw new GatewayError('not_found', 'Account not found');
+    return { account, label: '', createdAt: null };
+  };
+
+  return async (app) => {
+    app.addHook('onRequest', async (request) => {
+      refuseRepeatedCredentials(request.raw.rawHeaders);
+      guard(request.headers);
+    });
+
+    app.post<{ Body: NewAccountBody | undefined }>(
+      '/accounts',
+      {
+        schema: {
+          summary: 'Create an account',
+          description: 'By a `name` of its own, or by the wallet that it belongs to. An account that exists is answered as it is, with 200.',
+          tags: TAGS,
+          security: SECURITY,
+          body: {
+            type: 'object',
+            properties: {
+              name: { type: 'string', maxLength: 64, description: 'Small letters, digits and hyphens; the account is `tollgate:local:<name>`.' },
+              account: { type: 'string', maxLength: 128, description: 'Instead of a name: a wallet in CAIP-10, or any account id.' },
+              label: { type: 'string', maxLength: 128, description: 'What to call it.' },
+            },
+          },
+          response: { 200: oneAccountSchema, 201: oneAccountSchema },
+        },
+      },
+      async (request, reply) => {
+        const account = accountOf(request.body ?? {});
+        const { created, consumer } = await consumers.create(account, request.body?.label ?? request.body?.name ?? '');
+        return reply.code(created ? 201 : 200).send({ data: await view(consumer) });
+      },
+    );
+
+    app.get<{ Querystring: Page }>(
+      '/accounts',
+      {
+        schema: {
+          summary: 'List accounts',
+          description: 'Accounts that were created here, the oldest first, with their balances.',
+          tags: TAGS,
+          security: SECURITY,
+          querystring: pageSchema,
+          response: { 200: { type: 'object', required: ['data'], properties: { data: { type: 'array', items: accountSchema } } } },
+        },
+      },
+      async (request) => ({ data: await Promise.all((await consumers.list(request.query)).map(view)) }),
+    );
+
+    app.get<{ Params: AccountParams }>(
+      '/accounts/:id',
+      {
+        schema: {
+          summary: 'Show an account',
+          description: 'Balance and all-time figures.',
+          tags: TAGS,
+          security: SECURITY,
+          params: accountParams,
+          response: { 200: oneAccountSchema },
+        },
+      },
+      async (request) => {
+        const consumer = await existing(request.params.id);
+        const [data, { credits, usage }] = await Promise.all([view(consumer), totals(consumer.account)]);
+        return { data: { ...data, total_credits_micro_usdc: Number(credits), total_usage_micro_usdc: Number(usage) } };
+      },
+    );
+
+    app.post<{ Params: AccountParams; Body: CreditBody }>(
+      '/accounts/:id/credit',
+      {
+        schema: {
+          summary: 'Credit an account',
+          description:
+            'Adds money to the account. The `reference` is yours and counts once: repeating it changes nothing, with another amount or account it is refused.',
+          tags: TAGS,
+          security: SECURITY,
+          params: accountParams,
+          body: {
+            type: 'object',
+            required: ['reference'],
+            properties: {
+              amount_usd: { anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }], description: 'Decimal USD, at most 6 places.' },
+              amount_micro_usdc: { type: 'integer', description: 'Instead: whole micro-USD.' },
+              reference: {
+                type: 'string',
+                minLength: 1,
+                maxLength: 128,
+                description: 'What the payment is known by, for example an invoice number.',
+              },
+            },
+          },
+          response: {
+            200: {
+              type: 'object',
+              required: ['data'],
+              properties: {
+                data: {
+                  type: 'object',
+                  required: ['account', 'reference', 'duplicate'],
+                  properties: {
+                    account: accountSchema,
+                    reference: { type: 'string' },
+                    amount_micro_usdc: { type: 'integer' },
+                    duplicate: { type: 'boolean', description: 'The reference had been credited before: nothing was added now.' },
+                  },
+                },
+              },
+            },
+          },
+        },
+      },
+      async (request) => {
+        const consumer = await existing(request.params.id);
+        const { reference } = request.body;
+        const amount = amountOf(request.body);
+        const transfer = { id: `credit:${reference}`, from: OPERATOR_TREASURY, to: escrowOf(consumer.account), amount };
+        const result = await ledger.transfer({ ...transfer, memo: 'operator credit' });
+        const before = result.ok ? null : await deps.findTransfer(transfer.id);
+        if (before && (before.from !== transfer.from || before.to !== transfer.to || before.amount !== amount)) {
+          throw new GatewayError('idempotency_conflict', 'This reference was used for another credit', { param: 'reference' });
+        }
+        if (!result.ok && !before) throw new Error(`credit ${reference} was refused: ${result.reason}`);
+        return { data: { account: await view(consumer), reference, amount_micro_usdc: Number(amount), duplicate: !result.ok } };
+      },
+    );
+
+    app.post<{ Params: AccountParams; Body: (KeyBody & { readonly development?: boolean }) | undefined }>(
+      '/accounts/:id/keys',
+      {
+        schema: {
+          summary: 'Create a key for an account',
+          tags: TAGS,
+          security: SECURITY,
+          params: accountParams,
+          body: {
+            type: 'object',
+            properties: { ...keyBodyProperties, development: { type: 'boolean', description: 'A key for play money, which production refuses.' } },
+          },
+          response: { 201: newKeySchema },
+        },
+      },
+      async (request, reply) => {
+        const { account } = await existing(request.params.id);
+        return reply.code(201).send(await createKeyFor(deps, account, request.body?.development ? 'development' : 'live', request.body));
+      },
+    );
+
+    app.get<{ Params: AccountParams; Querystring: Page }>(
+      '/accounts/:id/keys',
+      {
+        schema: {
+          summary: "List an account's keys",
+          tags: TAGS,
+          security: SECURITY,
+          params: accountParams,
+          querystring: pageSchema,
+          response: { 200: keyListSchema },
+        },
+      },
+      async (request) => {
+        const { account } = await existing(request.params.id);
+        return { data: await viewKeys({ keys, ledger, now }, account, request.query) };
+      },
+    );
+
+    app.delete<{ Params: AccountParams & { readonly hash: string } }>(
+      '/accounts/:id/keys/:hash',
+      {
+        schema: {
+          summary: 'Delete a key of an account',
+          description: 'Revokes it for ever: at once here, within a second on every other gateway.',
+          tags: TAGS,
+          security: SECURITY,
+          params: {
+            type: 'object',
+            required: ['id', 'hash'],
+            properties: { ...accountParams.properties, hash: { type: 'string', description: 'The hash of the key.' } },
+          },
+          response: { 200: deletedKeySchema },
+        },
+      },
+      async (request) => {
+        const { account } = await existing(request.params.id);
+        if (!(await keys.delete(account, request.params.hash))) throw keyNotFound();
+        return { data: { hash: request.params.hash, deleted: true } };
+      },
+    );
+
+    app.get(
+      '/audit',
+      {
+        schema: {
+          summary: 'Audit the books',
+          description: 'Recomputes every balance from the journal and checks its hash chain. Reads all of it: takes time on a large ledger.',
+          tags: TAGS,
+          security: SECURITY,
+        },
+      },
+      async (_request, reply) => {
+        const text = JSON.stringify({ data: await deps.audit() }, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
+        return reply.header('content-type', 'application/json; charset=utf-8').send(text);
+      },
+    );
+  };
+}
+
+function accountOf({ name, account }: NewAccountBody): string {
+  if ((name === undefined) === (account === undefined)) throw new GatewayError('invalid_request', 'Give either name or account', { param: 'name' });
+  if (name !== undefined) return localAccount(name);
+  const parsed = parseAccountId(account!);
+  if (parsed !== null) return parsed;
+  throw new GatewayError('invalid_request', 'account is neither a wallet in CAIP-10 (eip155:… or solana:…) nor tollgate:local:<name>', {
+    param: 'account',
+  });
+}
+
+function amountOf({ amount_usd: usd, amount_micro_usdc: micro }: CreditBody): MicroUsd {
+  if ((usd === undefined) === (micro === undefined)) {
+    throw new GatewayError('invalid_request', 'Give either amount_usd or amount_micro_usdc', { param: 'amount_usd' });
+  }
+  const param = usd === undefined ? 'amount_micro_usdc' : 'amount_usd';
+  let amount: MicroUsd;
+  try {
+    amount = usd === undefined ? BigInt(micro!) : parseUsd(usd, param);
+  } catch (error) {
+    if (error instanceof MoneyError) throw new GatewayError('invalid_request', error.message, { param, cause: error });
+    throw error;
+  }
+  if (amount > 0n && amount <= MICRO_USD_MAX) return amount;
+  throw new GatewayError('invalid_request', `${param} must be more than 0 and at most ${formatUsd(MICRO_USD_MAX)} USD`, { param });
+}

@@ -1,0 +1,48 @@
+import { loadStatement, type Database, type Row } from '#store';
+
+/** An account that was made or named by hand. Wallets get an account by their first deposit, and appear here once they are named. */
+export interface Consumer {
+  /** The ledger's name, without `escrow:`. */
+  readonly account: string;
+  readonly label: string;
+  readonly createdAt: number;
+}
+
+export interface ConsumerStore {
+  /** Makes it, or finds it as it is: `created` tells which. */
+  create(account: string, label: string): Promise<{ readonly created: boolean; readonly consumer: Consumer }>;
+  find(account: string): Promise<Consumer | null>;
+  /** Oldest first. */
+  list(page: { readonly offset: number; readonly limit: number }): Promise<readonly Consumer[]>;
+}
+
+const INSERT = loadStatement(import.meta.url, './sql/insert-consumer.sql');
+const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
+const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
+
+/** The registry of accounts. Nothing is ever deleted from it. Rejects with the database's error when it cannot be reached. */
+export function createConsumerStore(database: Database, { now }: { readonly now: () => number }): ConsumerStore {
+  const find = async (account: string): Promise<Consumer | null> => {
+    const [row] = await database.query(FIND, [account]);
+    return row ? consumerOf(row) : null;
+  };
+  return {
+    find,
+    async create(account, label) {
+      const [row] = await database.query(INSERT, [account, label, now()]);
+      if (row) return { created: true, consumer: consumerOf(row) };
+      const consumer = await find(account);
+      if (!consumer) throw new Error(`account ${account} is neither new nor there`);
+      return { created: false, consumer };
+    },
+    async list({ offset, limit }) {
+      return (await database.query(LIST, [limit, offset])).map(consumerOf);
+    },
+  };
+}
+
+const consumerOf = (row: Row): Consumer => ({
+  account: row['account'] as string,
+  label: row['label'] as string,
+  createdAt: Number(row['created_at']),
+});

@@ -1,0 +1,128 @@
+import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd } from '#billing';
+import { toCaip10 } from './account-id.ts';
+
+const money = { type: 'integer', description: 'Micro-USD.' } as const;
+
+export const generationSchema = {
+  type: 'object',
+  required: ['id', 'object', 'state', 'account', 'primitive', 'model', 'provider', 'usage', 'total_cost', 'entries', 'created_at'],
+  properties: {
+    id: { type: 'string' },
+    object: { type: 'string' },
+    state: {
+      type: 'string',
+      description: '`held` while it runs, then `settled`, `released` (nothing charged) or `expired` (the same, by time-out).',
+    },
+    account: { type: 'string', description: 'CAIP-10.' },
+    api_key: { type: ['string', 'null'], description: 'Hash of the key that was used.' },
+    request_id: { type: ['string', 'null'] },
+    primitive: { type: ['string', 'null'], description: 'model, tool, agent, image or video.' },
+    model: { type: ['string', 'null'], description: 'The service that was called.' },
+    provider: { type: ['string', 'null'], description: 'Id of the provider that was paid.' },
+    provider_name: { type: ['string', 'null'] },
+    streamed: { type: ['boolean', 'null'] },
+    usage: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Units that were metered, by meter.' },
+    tokens_prompt: { type: 'integer' },
+    tokens_completion: { type: 'integer' },
+    total_cost: { type: 'number', description: 'USD charged.' },
+    cost_micro_usdc: money,
+    fee_micro_usdc: { ...money, description: "The operator's part of the cost." },
+    shortfall_micro_usdc: { ...money, description: 'Cost that could not be charged.' },
+    price: { type: ['string', 'null'], description: 'Version of the price that was charged.' },
+    entries: {
+      type: 'array',
+      description: 'What happened to the money, in order.',
+      items: {
+        type: 'object',
+        required: ['type', 'amount_micro_usdc', 'amount_usd', 'at'],
+        properties: {
+          type: { type: 'string', description: '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `refund` given back.' },
+          amount_micro_usdc: money,
+          amount_usd: { type: 'string' },
+          at: { type: 'string' },
+        },
+      },
+    },
+    latency: { type: ['integer', 'null'], description: 'Milliseconds to the first byte.' },
+    generation_time: { type: ['integer', 'null'], description: 'Milliseconds of the whole run.' },
+    finish_reason: { type: ['string', 'null'] },
+    estimated: { type: 'boolean', description: 'The usage is our own measure, as the reply was cut before the provider told its own.' },
+    cancelled: { type: 'boolean', description: 'The client left before the end.' },
+    error: { type: ['string', 'null'] },
+    flags: { type: 'array', items: { type: 'string' } },
+    receipt: { type: ['string', 'null'], description: 'Signed receipt (compact JWS).' },
+    created_at: { type: 'string' },
+    resolved_at: { type: ['string', 'null'] },
+  },
+} as const;
+
+/** One call's record as its account may see it. What the record lacks is null. */
+export function viewGeneration(record: LockRecord, receipt: string | null) {
+  const call = readFields(record.lockDetail);
+  const run = readFields(record.detail);
+  const usage = readCounts(record.usage);
+  return {
+    id: record.id,
+    object: 'generation',
+    state: record.state,
+    account: toCaip10(record.account),
+    api_key: text(call['key']),
+    request_id: text(call['requestId']),
+    primitive: text(call['primitive']),
+    model: text(run['model']) ?? text(run['service']) ?? text(call['service']),
+    provider: text(run['provider']) ?? record.provider,
+    provider_name: text(run['providerName']),
+    streamed: typeof call['stream'] === 'boolean' ? call['stream'] : null,
+    usage,
+    tokens_prompt: usage['prompt'] ?? 0,
+    tokens_completion: usage['completion'] ?? 0,
+    total_cost: toUsdNumber(record.charged),
+    cost_micro_usdc: Number(record.charged),
+    fee_micro_usdc: Number(record.fee),
+    shortfall_micro_usdc: Number(record.shortfall),
+    price: record.price,
+    entries: entriesOf(record),
+    latency: whole(run['firstByteMs']),
+    generation_time: whole(run['durationMs']),
+    finish_reason: text(run['finishReason']),
+    estimated: run['estimated'] === true,
+    cancelled: run['clientGone'] === true,
+    error: text(run['error']),
+    flags: Array.isArray(run['flags']) ? run['flags'].filter((flag) => typeof flag === 'string') : [],
+    receipt,
+    created_at: new Date(record.createdAt).toISOString(),
+    resolved_at: record.resolvedAt === null ? null : new Date(record.resolvedAt).toISOString(),
+  };
+}
+
+function entriesOf(record: LockRecord) {
+  const entries: { type: string; amount_micro_usdc: number; amount_usd: string; at: string }[] = [];
+  const add = (type: string, amount: MicroUsd, at: number) => {
+    entries.push({ type, amount_micro_usdc: Number(amount), amount_usd: formatUsd(amount), at: new Date(at).toISOString() });
+  };
+  add('lock', record.amount, record.createdAt);
+  if (record.resolvedAt === null) return entries;
+  if (record.drawn > 0n) add('draw', record.drawn, record.resolvedAt);
+  if (record.state === 'settled') add('settle', record.charged, record.resolvedAt);
+  const refund = record.amount + record.drawn - record.charged;
+  if (refund > 0n) add('refund', refund, record.resolvedAt);
+  return entries;
+}
+
+/** A JSON object of the record; empty when there is none, as older records may lack what newer ones have. */
+function readFields(json: string | null): Readonly<Record<string, unknown>> {
+  if (json === null) return {};
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function readCounts(json: string | null): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(readFields(json)).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])));
+}
+
+const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+const whole = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null);

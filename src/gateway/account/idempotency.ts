@@ -1,0 +1,111 @@
+import { loadStatement, type Database } from '#store';
+import { GatewayError } from '../errors.ts';
+
+/** One use of an idempotency key: keys are each account's own. */
+export interface IdempotentUse {
+  readonly account: string;
+  readonly key: string;
+  readonly callId: string;
+}
+
+export interface StoredReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** What a key stands for: nothing yet (run the call, then `finish` or `abandon`), a reply to repeat, another body, or a call that still runs. */
+export type Beginning =
+  | { readonly kind: 'new' }
+  | ({ readonly kind: 'replay' } & StoredReply)
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'running' };
+
+export interface Idempotency {
+  /** Takes the key for this call in one atomic step, or tells what it stands for already. */
+  begin(use: IdempotentUse & { readonly bodyHash: string }): Promise<Beginning>;
+  /** Keeps the reply for `ttlMs`. False when this call no longer holds the key. */
+  finish(use: IdempotentUse, reply: StoredReply): Promise<boolean>;
+  /** Frees the key of a call that had no effect, so that a retry runs. */
+  abandon(use: IdempotentUse): Promise<void>;
+  /** Deletes what has outlived its time, at most `limit` rows; returns how many. */
+  sweep(limit?: number): Promise<number>;
+}
+
+export interface IdempotencyOptions {
+  readonly now: () => number;
+  /** How long a reply can be repeated. */
+  readonly ttlMs?: number;
+  /** After this a call that never finished (its gateway died) no longer holds its key. Longer than any call may take. */
+  readonly runningTtlMs: number;
+}
+
+const DAY_MS = 86_400_000;
+const ATTEMPTS = 3;
+
+const BEGIN = loadStatement(import.meta.url, './sql/begin-idempotency.sql');
+const FIND = loadStatement(import.meta.url, './sql/find-idempotency.sql');
+const FINISH = loadStatement(import.meta.url, './sql/finish-idempotency.sql');
+const ABANDON = loadStatement(import.meta.url, './sql/abandon-idempotency.sql');
+const SWEEP = loadStatement(import.meta.url, './sql/sweep-idempotency.sql');
+
+/** Idempotency keys in the database, for all gateways that share it. Rejects with the database's error when it cannot be reached. */
+export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, runningTtlMs }: IdempotencyOptions): Idempotency {
+  return {
+    async begin({ account, key, bodyHash, callId }) {
+      // Between the two statements the holder may have given the key back: then there is neither a new row nor an old one, so try again.
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+        const at = now();
+        const [taken, found] = await database.batch([
+          { statement: BEGIN, params: [account, key, bodyHash, callId, at, at + runningTtlMs] },
+          { statement: FIND, params: [account, key] },
+        ]);
+        if (taken?.length) return { kind: 'new' };
+        const row = found?.[0];
+        if (!row) continue;
+        if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
+        if (row['state'] === 'running') return { kind: 'running' };
+        return {
+          kind: 'replay',
+          status: Number(row['status']),
+          headers: JSON.parse(row['headers'] as string) as Record<string, string>,
+          body: Buffer.from(row['body'] as string, 'base64'),
+        };
+      }
+      return { kind: 'running' };
+    },
+
+    async finish({ account, key, callId }, { status, headers, body }) {
+      const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64');
+      const rows = await database.query(FINISH, [account, key, callId, status, JSON.stringify(headers), text, now() + ttlMs]);
+      return rows.length > 0;
+    },
+
+    async abandon({ account, key, callId }) {
+      await database.query(ABANDON, [account, key, callId]);
+    },
+
+    async sweep(limit = 1_000) {
+      return (await database.query(SWEEP, [now(), limit])).length;
+    },
+  };
+}
+
+/** A key as a client sent it: 1 to 255 printable ASCII characters. Throws GatewayError `invalid_request`. */
+export function parseIdempotencyKey(value: unknown): string {
+  if (typeof value === 'string' && /^[\x20-\x7e]{1,255}$/.test(value)) return value;
+  throw new GatewayError('invalid_request', 'An idempotency key has 1 to 255 printable ASCII characters', { param: 'Idempotency-Key' });
+}
+
+/** The error of a key that is taken: 409 `idempotency_conflict`, with Retry-After while its first call runs. */
+export function idempotencyError(kind: 'conflict' | 'running'): GatewayError {
+  if (kind === 'conflict') {
+    return new GatewayError('idempotency_conflict', 'This idempotency key was used with another request body: use a new key for a new request', {
+      param: 'Idempotency-Key',
+    });
+  }
+  return new GatewayError('idempotency_conflict', 'The first request with this idempotency key is still running: retry later', {
+    param: 'Idempotency-Key',
+    retryAfterS: 1,
+  });
+}

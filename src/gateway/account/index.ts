@@ -1,0 +1,13 @@
+export { localAccount, parseAccountId, toCaip10 } from './account-id.ts';
+export { accountRoutes, type AccountDeps } from './account-routes.ts';
+export { OPERATOR_TREASURY, adminRoutes, type AdminDeps } from './admin-routes.ts';
+export { createConsumerStore, type Consumer, type ConsumerStore } from './consumer-store.ts';
+export {
+  createIdempotency,
+  idempotencyError,
+  parseIdempotencyKey,
+  type Beginning,
+  type IdempotentUse,
+  type Idempotency,
+  type StoredReply,
+} from './idempotency.ts';

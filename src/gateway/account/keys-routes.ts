@@ -1,0 +1,194 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Ledger } from '#billing';
+import type { KeyStore, NewKeyFields } from '../auth/key-store.ts';
+import type { Caller } from '../call.ts';
+import { GatewayError } from '../errors.ts';
+import type { Admission } from '../pipeline.ts';
+import { keyBodyProperties, keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView } from './key-view.ts';
+import { pageSchema, type Page } from './page.ts';
+
+export interface KeysDeps {
+  readonly keys: KeyStore;
+  readonly ledger: Pick<Ledger, 'budget'>;
+  readonly now: () => number;
+}
+
+interface HashParams {
+  readonly hash: string;
+}
+
+const hashParams = { type: 'object', required: ['hash'], properties: { hash: { type: 'string', description: 'The hash of the key.' } } } as const;
+
+export const newKeySchema = {
+  type: 'object',
+  required: ['key', 'data'],
+  properties: { key: { type: 'string', description: 'The key itself: shown in this answer and never again.' }, data: keySchema },
+} as const;
+export const keyListSchema = { type: 'object', required: ['data'], properties: { data: { type: 'array', items: keySchema } } } as const;
+const oneKeySchema = { type: 'object', required: ['data'], properties: { data: keySchema } } as const;
+export const deletedKeySchema = {
+  type: 'object',
+  required: ['data'],
+  properties: { data: { type: 'object', required: ['hash', 'deleted'], properties: { hash: { type: 'string' }, deleted: { type: 'boolean' } } } },
+} as const;
+
+/** Adds `/key` and `/keys` to `app`, which is behind admission: what a caller sees and does of the keys of its own account. */
+export function addKeysRoutes(app: FastifyInstance, deps: KeysDeps, admissionOf: (request: FastifyRequest) => Admission): void {
+  const { keys, ledger, now } = deps;
+
+  app.get<{ Querystring: Page }>(
+    '/keys',
+    {
+      schema: {
+        summary: 'List your keys',
+        description: 'The keys of your account, the oldest first. The keys themselves cannot be shown again.',
+        tags: ['Account'],
+        querystring: pageSchema,
+        response: { 200: keyListSchema },
+      },
+    },
+    async (request) => ({ data: await viewKeys(deps, admissionOf(request).caller.account, request.query) }),
+  );
+
+  app.post<{ Body: KeyBody | undefined }>(
+    '/keys',
+    {
+      schema: {
+        summary: 'Create a key',
+        description: 'A new key for your account, with a spending limit, an expiry and a list of services where you want them.',
+        tags: ['Account'],
+        body: { type: 'object', properties: keyBodyProperties },
+        response: { 201: newKeySchema },
+      },
+    },
+    async (request, reply) => {
+      const { caller } = admissionOf(request);
+      await requireFullRights(keys, caller);
+      const kind = caller.key?.development ? 'development' : 'live';
+      return reply.code(201).send(await createKeyFor(deps, caller.account, kind, request.body));
+    },
+  );
+
+  app.patch<{ Params: HashParams; Body: KeyBody | undefined }>(
+    '/keys/:hash',
+    {
+      schema: {
+        summary: 'Change a key',
+        description: 'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again.',
+        tags: ['Account'],
+        params: hashParams,
+        body: {
+          type: 'object',
+          properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
+        },
+        response: { 200: oneKeySchema },
+      },
+    },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      await requireFullRights(keys, caller);
+      const record = await keys.update(caller.account, request.params.hash, parseKeyBody(request.body ?? {}, now()));
+      if (!record) throw keyNotFound();
+      return { data: await viewKey(record, ledger, now()) };
+    },
+  );
+
+  app.delete<{ Params: HashParams }>(
+    '/keys/:hash',
+    {
+      schema: {
+        summary: 'Delete a key',
+        description: 'Revokes the key for ever: at once here, within a second on every other gateway. Any key may delete itself.',
+        tags: ['Account'],
+        params: hashParams,
+        response: { 200: deletedKeySchema },
+      },
+    },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      const { hash } = request.params;
+      if (caller.key?.hash !== hash) await requireFullRights(keys, caller);
+      if (!(await keys.delete(caller.account, hash))) throw keyNotFound();
+      return { data: { hash, deleted: true } };
+    },
+  );
+
+  app.get(
+    '/key',
+    {
+      schema: {
+        summary: 'Show the key in use',
+        description: 'The key that this request is made with: its limits, what it has spent, and its rate.',
+        tags: ['Account'],
+        response: {
+          200: {
+            type: 'object',
+            required: ['data'],
+            properties: {
+              data: {
+                ...keySchema,
+                properties: {
+                  ...keySchema.properties,
+                  rate_limit: {
+                    type: 'object',
+                    required: ['requests', 'tokens', 'interval'],
+                    properties: {
+                      requests: { type: 'integer', description: 'Requests in an interval, burst included.' },
+                      tokens: { type: 'integer' },
+                      interval: { type: 'string' },
+                    },
+                  },
+                },
+              },
+            },
+          },
+        },
+      },
+    },
+    async (request) => {
+      const { caller, rate } = admissionOf(request);
+      const record = caller.key && (await keys.find(caller.key.hash));
+      if (!record) throw keyNotFound();
+      return {
+        data: {
+          ...(await viewKey(record, ledger, now())),
+          rate_limit: { requests: rate.requests.limit, tokens: rate.tokens.limit, interval: '60s' },
+        },
+      };
+    },
+  );
+}
+
+/** The keys of an account as answers show them. */
+export async function viewKeys({ keys, ledger, now }: KeysDeps, account: string, page: Page): Promise<KeyView[]> {
+  const records = await keys.list(account, page);
+  return Promise.all(records.map((record) => viewKey(record, ledger, now())));
+}
+
+/** Makes a key from a request's body and shows it. Throws GatewayError `invalid_request`, and `unprocessable` when the account has too many. */
+export async function createKeyFor(
+  { keys, ledger, now }: KeysDeps,
+  account: string,
+  kind: NewKeyFields['kind'],
+  body: KeyBody | undefined,
+): Promise<{ readonly key: string; readonly data: KeyView }> {
+  const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, now()), account, kind });
+  if (!made) throw new GatewayError('unprocessable', 'This account has too many keys: delete those that are not used');
+  return { key: made.text, data: await viewKey(made.record, ledger, now()) };
+}
+
+/** The same for a key that does not exist and for one of another account. */
+export function keyNotFound(): GatewayError {
+  return new GatewayError('not_found', 'Key not found');
+}
+
+/** A key that is itself limited must not make or loosen keys, or its limits would be none. Read afresh, as the cache does not know them all. */
+async function requireFullRights(keys: KeyStore, { key }: Caller): Promise<void> {
+  if (key === null) return;
+  const record = await keys.find(key.hash);
+  if (record && record.limit === null && record.expiresAt === null && record.allowedServices === null) return;
+  throw new GatewayError(
+    'permission_denied',
+    'A key with a spending limit, an expiry or a list of services cannot create, change or delete keys: use one without',
+  );
+}

@@ -1,0 +1,1 @@
+SELECT * FROM consumers ORDER BY created_at, account LIMIT $1 OFFSET $2

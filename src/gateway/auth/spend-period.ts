@@ -1,0 +1,45 @@
+import type { Budget, MicroUsd } from '#billing';
+
+/** How often a key's spending limit starts anew; null is never. Periods begin at 00:00 UTC: each day, each Monday, each first of the month. */
+export const LIMIT_RESETS = ['daily', 'weekly', 'monthly'] as const;
+export type LimitReset = (typeof LIMIT_RESETS)[number];
+
+export interface SpendPeriod {
+  /** Epoch milliseconds of the first instant. */
+  readonly start: number;
+  /** Epoch milliseconds of the first instant after it. */
+  readonly end: number;
+}
+
+const DAY_MS = 86_400_000;
+/** 1970-01-05 was the first Monday of the epoch. */
+const FIRST_MONDAY = 4 * DAY_MS;
+
+export function periodAt(reset: LimitReset, now: number): SpendPeriod {
+  if (reset === 'monthly') {
+    const date = new Date(now);
+    const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+    return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
+  }
+  const [length, origin] = reset === 'daily' ? [DAY_MS, 0] : [7 * DAY_MS, FIRST_MONDAY];
+  const start = Math.floor((now - origin) / length) * length + origin;
+  return { start, end: start + length };
+}
+
+/** No key reaches it: far above all money, and small enough for sums in 64 bits. */
+const NO_LIMIT: MicroUsd = 2n ** 61n;
+
+/**
+ * The ledger's name for what a key may spend now: `<hash>:all`, or `<hash>:daily-2026-01-31` with the reset and the period's first day,
+ * so that a new period is a new budget that starts at 0. A key without a limit has one too, so that what each key spends is counted;
+ * the ledger writes it once for all calls of a key in a batch.
+ */
+export function budgetAt(
+  key: { readonly hash: string; readonly limit: MicroUsd | null; readonly limitReset: LimitReset | null },
+  now: number,
+): Budget {
+  const limit = key.limit ?? NO_LIMIT;
+  if (key.limit === null || key.limitReset === null) return { id: `${key.hash}:all`, limit };
+  const day = new Date(periodAt(key.limitReset, now).start).toISOString().slice(0, 10);
+  return { id: `${key.hash}:${key.limitReset}-${day}`, limit };
+}

@@ -1,0 +1,10 @@
+-- Each field has its own switch, so that two changes at once never undo each other (a rename must not enable a disabled key).
+UPDATE api_keys SET
+  label = CASE WHEN $3 = 1 THEN $4 ELSE label END,
+  disabled = CASE WHEN $5 = 1 THEN $6 ELSE disabled END,
+  expires_at = CASE WHEN $7 = 1 THEN $8 ELSE expires_at END,
+  spend_limit = CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END,
+  limit_reset = CASE WHEN $11 = 1 THEN $12 ELSE limit_reset END,
+  allowed_services = CASE WHEN $13 = 1 THEN $14 ELSE allowed_services END
+WHERE hash = $1 AND account = $2
+RETURNING *

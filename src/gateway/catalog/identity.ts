@@ -1,0 +1,149 @@
+import { createHash, createPrivateKey, createPublicKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto';
+import { closeSync, constants, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import bs58 from 'bs58';
+
+/** Who the gateway is. Everything is derived from one seed of 32 bytes, so that gateways that share the seed are one. */
+export interface Identity {
+  readonly receiptKey: ReceiptKey;
+  /** The public key, in base58, of a provider that the gateway's own file names: always the same for the same name and seed. */
+  providerId(providerName: string): string;
+}
+
+/** The Ed25519 key that receipts are signed with. */
+export interface ReceiptKey {
+  /** RFC 7638 thumbprint of the public key. */
+  readonly id: string;
+  readonly privateKey: KeyObject;
+  /** The public key as it stands in `/.well-known/jwks.json`. */
+  readonly jwk: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string; readonly kid: string; readonly use: 'sig'; readonly alg: 'EdDSA' };
+}
+
+/** The identity cannot be used. `message` says what to do. */
+export class IdentityError extends Error {
+  override readonly name = 'IdentityError';
+}
+
+const FILE = 'identity.json';
+const FILE_BYTES_MAX = 64 * 1024;
+const SEED_BYTES = 32;
+const SEED_HEX = /^[0-9a-f]{64}$/;
+
+/** The PKCS #8 frame of an Ed25519 private key (RFC 8410), to which the 32 bytes of the key are appended. */
+const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/**
+ * The identity of a seed (64 hex digits), or of the data directory: made there at the first start, in `identity.json`, readable by its owner only.
+ * Throws IdentityError where the file is readable by others or damaged.
+ */
+export function createIdentity(source: { readonly seed: string } | { readonly dataDir: string }): Identity {
+  const seed = 'seed' in source ? parseSeed(source.seed, 'the identity seed') : storedSeed(source.dataDir);
+  const ids = new Map<string, string>();
+  return {
+    receiptKey: receiptKey(seed),
+    providerId(providerName) {
+      let id = ids.get(providerName);
+      if (id === undefined) ids.set(providerName, (id = bs58.encode(rawPublicKey(deriveKey(seed, `provider:${providerName}`)))));
+      return id;
+    },
+  };
+}
+
+function deriveKey(seed: Buffer, purpose: string): KeyObject {
+  const secret = Buffer.from(hkdfSync('sha256', seed, 'tollgate identity v1', purpose, 32));
+  return createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, secret]), format: 'der', type: 'pkcs8' });
+}
+
+function rawPublicKey(privateKey: KeyObject): Buffer {
+  return Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' }).x!, 'base64url');
+}
+
+function receiptKey(seed: Buffer): ReceiptKey {
+  const privateKey = deriveKey(seed, 'receipts');
+  const x = rawPublicKey(privateKey).toString('base64url');
+  const id = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');
+  return { id, privateKey, jwk: { kty: 'OKP', crv: 'Ed25519', x, kid: id, use: 'sig', alg: 'EdDSA' } };
+}
+
+function parseSeed(hex: unknown, what: string): Buffer {
+  if (typeof hex !== 'string' || !SEED_HEX.test(hex)) throw new IdentityError(`${what} is not ${SEED_BYTES} bytes in lower-case hex`);
+  return Buffer.from(hex, 'hex');
+}
+
+function storedSeed(dataDir: string): Buffer {
+  const path = join(dataDir, FILE);
+  return readSeed(path) ?? makeSeed(dataDir, path);
+}
+
+/** null when there is no file yet. */
+function readSeed(path: string): Buffer | null {
+  let descriptor: number;
+  try {
+    // Not to block on a named pipe in the file's place.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    throw new IdentityError(`${path} cannot be read (${code}); make it readable for the user that runs the gateway`, { cause: error });
+  }
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile() || stats.size > FILE_BYTES_MAX) throw new IdentityError(`${path} is not an identity file; move it away, or restore it from a backup`);
+    if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
+      throw new IdentityError(`${path} can be read by other users, and whoever reads it can sign as this gateway; run: chmod 600 ${path}`);
+    }
+    return parseSeed(seedOf(readFileSync(descriptor, 'utf8')), `the seed in ${path}`);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function seedOf(text: string): unknown {
+  try {
+    const content: unknown = JSON.parse(text);
+    return typeof content === 'object' && content !== null && 'seed' in content ? content.seed : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Writes a new seed so that it is whole or absent after a crash, and that of two gateways that start at once both get the same. */
+function makeSeed(dataDir: string, path: string): Buffer {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    writeDurably(draft, `${JSON.stringify({ seed: randomBytes(SEED_BYTES).toString('hex') })}\n`);
+    try {
+      linkSync(draft, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  syncDirectory(dataDir);
+  const seed = readSeed(path);
+  if (!seed) throw new IdentityError(`${path} vanished while it was made; start the gateway again`);
+  return seed;
+}
+
+function writeDurably(path: string, text: string): void {
+  const descriptor = openSync(path, 'wx', 0o600);
+  try {
+    writeSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** A link is durable only with its directory. Windows has no way to say so. */
+function syncDirectory(path: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(path, constants.O_RDONLY);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,49 @@
+/** Longest name of a service, and the most of one that an error message repeats. */
+export const SERVICE_NAME_MAX = 128;
+
+/** Suffixes that choose how a provider is picked; a service's own name cannot end in one. */
+export const SORT_SUFFIXES = { ':floor': 'price', ':nitro': 'throughput' } as const;
+
+/** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
+const UNPRINTABLE_ALL = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+const SERVICE_NAME = /^[A-Za-z0-9._/:-]{1,128}$/;
+const PROVIDER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$/;
+/** A base58 Ed25519 key or an EVM address before the first colon: the direct form of another provider's service. */
+const DIRECT_FORM = /^(?:[1-9A-HJ-NP-Za-km-z]{43,44}|0x[0-9A-Fa-f]{40}):/;
+const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['prototype', ...Object.getOwnPropertyNames(Object.prototype)]);
+
+/** What is wrong with a service's name, or null. Names travel in URLs, headers and keys, and must not be taken for another service's. */
+export function serviceNameFault(name: string): string | null {
+  if (!SERVICE_NAME.test(name)) return `must be 1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`;
+  if (name.includes('..') || name.includes('//')) return 'must not contain ".." or "//"';
+  if (/^[/:]|[/:]$/.test(name)) return 'must not begin or end with "/" or ":"';
+  if (name.split('/').some((part) => part === '.' || PROTOTYPE_NAMES.has(part))) return 'must not be a reserved word such as "constructor"';
+  const suffix = Object.keys(SORT_SUFFIXES).find((reserved) => name.endsWith(reserved));
+  if (suffix) return `must not end in "${suffix}", which consumers append to choose a provider`;
+  if (DIRECT_FORM.test(name)) return 'must not begin with a public key, which is the direct form of a name';
+  return null;
+}
+
+/** What is wrong with a provider's name, or null. It is sent in the `x-provider` header and compared without regard to case. */
+export function providerNameFault(name: string): string | null {
+  if (!PROVIDER_NAME.test(name)) return 'must be 1 to 64 characters of A-Z a-z 0-9 space . _ -, beginning with a letter or digit';
+  if (name.includes('..')) return 'must not contain ".."';
+  if (PROTOTYPE_NAMES.has(name)) return 'must not be a reserved word such as "constructor"';
+  return null;
+}
+
+/** What is wrong with a name that people read, or null. */
+export function displayNameFault(name: string): string | null {
+  if (name.length === 0 || name.length > 200) return 'must be 1 to 200 characters';
+  if (UNPRINTABLE.test(name)) return 'must not contain control or text-direction characters';
+  if (name.trim() !== name) return 'must not begin or end with a space';
+  return null;
+}
+
+/** Text from a stranger, safe in a message: unprintable characters dropped, cut at `max`. */
+export function printable(text: string, max = SERVICE_NAME_MAX): string {
+  // Cut first: the answer to a megabyte is as cheap as to a word.
+  return text.slice(0, max * 2).replace(UNPRINTABLE_ALL, '').slice(0, max);
+}

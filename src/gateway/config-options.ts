@@ -1,0 +1,134 @@
+import { choice, optionalText, text, urlFault, whole, type Option, type ValueOf } from './config-option.ts';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+const SEED = /^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43})$/;
+
+/** A seed in any accepted form as 64 lower-case hex digits. */
+const seedHex = (seed: string) => (seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex'));
+
+/** Every option outside `[[models]]` by its `section.key`, with its default. docs/configuration.md repeats this table and a test compares them. */
+export const OPTIONS = {
+  'server.host': text({
+    env: 'HOST',
+    default: '127.0.0.1',
+    takes: 'host name or IP address',
+    meaning: 'Address to listen on. `0.0.0.0` or `::` opens the gateway to the network.',
+    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
+  }),
+  'server.port': whole({ env: 'PORT', min: 0, max: 65_535, default: 8402, meaning: 'Port to listen on; 0 takes a free one.' }),
+  'server.data_dir': text({
+    env: 'TOLLGATE_DATA',
+    default: '.tollgate',
+    takes: 'path of a directory',
+    meaning: 'Where the embedded database and the identity live; made when missing. A relative path starts at the working directory.',
+    fault: (value) => (value === '' ? 'is empty' : value.includes('\0') ? 'contains a NUL character' : null),
+  }),
+  'server.log_level': choice({
+    env: 'TOLLGATE_LOG_LEVEL',
+    of: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    default: 'info',
+    meaning: 'Least severity that is logged.',
+  }),
+  'server.admin_key': optionalText({
+    env: 'TOLLGATE_ADMIN_KEY',
+    secret: true,
+    absent: 'made at first start',
+    takes: 'text of 16 to 512 printable ASCII characters without spaces',
+    meaning: 'Secret of the admin API.',
+    fault: (value) => (/^[!-~]{16,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry'),
+  }),
+  'server.identity_seed': optionalText({
+    env: 'TOLLGATE_IDENTITY_SEED',
+    secret: true,
+    absent: 'made at first start, in `data_dir`',
+    takes: '32 bytes as 64 hex digits or as base64',
+    meaning: 'Seed of the receipt-signing key and the provider ids. Gateways that share a database must share it.',
+    fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
+    normal: seedHex,
+  }),
+
+  'database.url': optionalText({
+    env: 'DATABASE_URL',
+    secret: true,
+    absent: 'embedded database in `data_dir`',
+    takes: 'a postgres:// URL',
+    meaning: 'PostgreSQL to keep the ledger in.',
+    fault: (value) => urlFault(value, ['postgres:', 'postgresql:']),
+  }),
+  'redis.url': optionalText({
+    env: 'REDIS_URL',
+    secret: true,
+    absent: 'in the process',
+    takes: 'a redis:// or rediss:// URL',
+    meaning: 'Redis to share rate counters through.',
+    fault: (value) => urlFault(value, ['redis:', 'rediss:']),
+  }),
+  'telemetry.otlp_endpoint': optionalText({
+    env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    secret: false,
+    absent: 'no traces',
+    takes: 'an http:// or https:// URL',
+    meaning: 'OTLP/HTTP base address that traces are sent to.',
+    fault: (value) => urlFault(value, ['http:', 'https:']),
+    normal: (value) => value.replace(/\/$/, ''),
+  }),
+
+  'limits.requests_per_minute': whole({ min: 1, max: 10_000_000, default: 60, meaning: 'Steady rate of requests of one API key.' }),
+  'limits.burst': whole({ min: 0, max: 10_000_000, default: 20, meaning: 'Requests that a key may send at once on top of the steady rate.' }),
+  'limits.development_requests_per_minute': whole({
+    min: 1,
+    max: 10_000_000,
+    default: 6_000,
+    meaning: 'Steady rate of requests of a development key.',
+  }),
+  'limits.tokens_per_minute': whole({ min: 1, max: 1e12, default: 10_000_000, meaning: 'Tokens of one API key per minute, prompt and completion.' }),
+  'limits.chat_body_bytes_max': whole({ min: KIB, max: 256 * MIB, default: 10 * MIB, meaning: 'Largest body of a chat request.' }),
+  'limits.body_bytes_max': whole({ min: KIB, max: 256 * MIB, default: MIB, meaning: 'Largest body of any other request.' }),
+  'limits.messages_max': whole({ min: 1, max: 100_000, default: 2_048, meaning: 'Most messages of one chat request.' }),
+  'limits.json_depth_max': whole({ min: 8, max: 512, default: 64, meaning: 'Deepest nesting of a JSON body.' }),
+  'limits.json_keys_max': whole({ min: 100, max: 1_000_000, default: 10_000, meaning: 'Most keys of a JSON body.' }),
+  'limits.request_timeout_ms': whole({ min: 100, max: HOUR_MS, default: MINUTE_MS, meaning: 'Time that a client has to send its whole request.' }),
+  'limits.drain_on_shutdown_ms': whole({ min: 0, max: HOUR_MS, default: 30_000, meaning: 'Time that running calls have to finish when the gateway stops.' }),
+
+  'billing.fee_bps': whole({ min: 0, max: 10_000, default: 0, meaning: "Operator's fee in basis points of what a call costs; 100 is one percent." }),
+  'billing.drain_ms': whole({
+    min: 0,
+    max: HOUR_MS,
+    default: 30_000,
+    meaning: 'How long a provider is read on for its usage after the client is gone.',
+  }),
+  'billing.drain_bytes': whole({
+    min: 0,
+    max: 1024 * MIB,
+    default: 16 * MIB,
+    meaning: 'How many bytes a provider is read on for its usage after the client is gone.',
+  }),
+  'billing.sweep_ms': whole({ min: 50, max: HOUR_MS, default: 10_000, meaning: 'Time between two searches for locks that have expired.' }),
+  'billing.receipts': choice({
+    of: ['always', 'on-request'],
+    default: 'always',
+    meaning: 'Sign a receipt for every answer that is not streamed, or only where the request asks for one.',
+  }),
+
+  'upstream.head_timeout_ms': whole({
+    min: 100,
+    max: HOUR_MS,
+    default: 5 * MINUTE_MS,
+    meaning: 'Longest wait for the head of a reply. An answer that is not streamed has its head only when the provider has finished.',
+  }),
+  'upstream.idle_timeout_ms': whole({ min: 100, max: HOUR_MS, default: 2 * MINUTE_MS, meaning: 'Longest silence inside a reply.' }),
+  'upstream.call_timeout_ms': whole({ min: 100, max: 24 * HOUR_MS, default: 10 * MINUTE_MS, meaning: 'Longest duration of a whole call, all attempts together.' }),
+  'upstream.attempts_max': whole({ min: 1, max: 3, default: 3, meaning: 'Most providers that one call is tried at.' }),
+  'upstream.reply_bytes_max': whole({ min: KIB, max: 1024 * MIB, default: 64 * MIB, meaning: 'Largest reply of a provider.' }),
+  'upstream.connections_max': whole({ min: 1, max: 65_535, default: 1_024, meaning: 'Most connections to one provider address.' }),
+  'upstream.cooldown_ms': whole({ min: 0, max: HOUR_MS, default: 30_000, meaning: 'How long an offer that failed is passed over.' }),
+} as const satisfies Record<`${string}.${string}`, Option<unknown>>;
+
+export type OptionKey = keyof typeof OPTIONS;
+
+/** The values of all options by their keys. */
+export type OptionValues = { readonly [K in OptionKey]: ValueOf<(typeof OPTIONS)[K]> };

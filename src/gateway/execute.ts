@@ -1,0 +1,170 @@
+import type { EndFrame, Frame } from '#billing';
+import { GatewayError } from './errors.ts';
+import { UpstreamFailure, type Call, type Candidate, type Handler, type ReplyEnd, type ReplyReader } from './call.ts';
+import type { CallObserver } from './observe/observer.ts';
+import type { RetryBudget } from './routing/retry-budget.ts';
+import type { Health, Router } from './routing/router.ts';
+import type { Upstream, UpstreamReply } from './upstream/upstream.ts';
+
+export interface ExecuteOptions {
+  readonly upstream: Upstream;
+  readonly health: Health;
+  readonly router: Router;
+  readonly retryBudget: RetryBudget;
+  readonly observer: CallObserver;
+  readonly now: () => number;
+}
+
+const FAILURE_BODY_BYTES_MAX = 64 * 1024;
+
+/** The reason with which a run is aborted when its wall clock is over. */
+class CallTimeout extends Error {
+  override readonly name = 'CallTimeout';
+}
+
+/**
+ * Forwards a call to its candidates, one after the other, until one replies.
+ * Another candidate is tried only while no byte of the reply was given out; the call keeps one id over all attempts.
+ * An abort of `signal` means that nobody will read on and the drain bound is reached: the run ends with what was measured.
+ */
+export function createExecute(options: ExecuteOptions): Handler {
+  return (call, signal) => execute(options, call, signal);
+}
+
+async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+  const { health, observer, retryBudget, router } = options;
+  retryBudget.called();
+  const run = new AbortController();
+  const stop = () => run.abort(signal.reason);
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  const timer = setTimeout(() => run.abort(new CallTimeout(`the call took longer than ${call.timeoutMs / 1000} s`)), call.timeoutMs);
+
+  let headSent = false;
+  let given = false;
+  retryBudget.called();
+  try {
+    for (let attempt = 0; ; attempt++) {
+      const candidate = call.candidates[attempt]!;
+      const { offer } = candidate;
+      const startedAt = options.now();
+      let firstByteAt = 0;
+      let reader: ReplyReader | null = null;
+      try {
+        const request = call.exchange.request(offer);
+        const traced = observer.upstreamHeaders(call);
+        const reply = await options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, run.signal);
+        reader = call.exchange.reader(offer);
+        if (reply.status >= 400) throw reader.failure(reply.status, await readFailure(reply));
+        reader.head(reply.status, reply.headers);
+        if (!headSent) {
+          headSent = true;
+          yield { type: 'head', status: reply.status, provider: offer.provider };
+        }
+        for (;;) {
+          const chunk = await reply.read();
+          if (chunk === null) break;
+          if (firstByteAt === 0) {
+            firstByteAt = options.now();
+            observer.firstByte(call);
+          }
+          const out = reader.data(chunk);
+          if (out && out.byteLength > 0) {
+            given = true;
+            yield { type: 'data', bytes: out };
+          }
+          if (reader.finished) break;
+        }
+        const end = reader.end();
+        if (end.outcome !== 'over_cap') reply.discard();
+        const now = options.now();
+        health.succeeded(offer, {
+          firstByteMs: (firstByteAt || now) - startedAt,
+          durationMs: now - startedAt,
+          completionTokens: Number(end.usage?.completion ?? 0n),
+        });
+        if (end.flags.length > 0) {
+          for (const flag of end.flags) health.flagged(offer, flag);
+          observer.flagged(call, offer, end.flags);
+        }
+        if (call.stickyKey !== null) router.served(call.stickyKey, offer);
+        yield toEndFrame(candidate, end, { attempt, firstByteMs: (firstByteAt || now) - startedAt, durationMs: now - call.startedAt });
+        return;
+      } catch (error) {
+        if (signal.aborted && !(error instanceof GatewayError)) {
+          const end = reader?.cut();
+          if (!end) throw error;
+          yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt ? firstByteAt - startedAt : 0, durationMs: options.now() - call.startedAt });
+          return;
+        }
+        if (run.signal.aborted) {
+          health.failed(offer);
+          throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
+        }
+        if (!(error instanceof UpstreamFailure)) throw error;
+        if (error.blame === 'provider') health.failed(offer);
+        observer.attemptFailed(call, offer, error);
+        const last = attempt + 1 >= call.candidates.length;
+        if (given || last || !error.retryable || !retryBudget.take()) throw toGatewayError(error, candidate);
+      }
+    }
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+    // A consumer that returned early leaves no upstream exchange behind; after a complete reply this is without effect.
+    run.abort(new Error('the call is over'));
+  }
+}
+
+function toEndFrame(candidate: Candidate, end: ReplyEnd, times: { attempt: number; firstByteMs: number; durationMs: number }): EndFrame {
+  const { offer } = candidate;
+  return {
+    type: 'end',
+    price: offer.price.id,
+    provider: offer.provider.id,
+    usage: end.usage,
+    outcome: end.outcome,
+    estimated: end.estimated,
+    detail: JSON.stringify({
+      service: offer.service,
+      providerName: offer.provider.name,
+      outcome: end.outcome,
+      estimated: end.estimated,
+      flags: end.flags,
+      attempts: times.attempt + 1,
+      firstByteMs: Math.round(times.firstByteMs),
+      durationMs: Math.round(times.durationMs),
+    }),
+    tail: end.tail,
+  };
+}
+
+async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for (;;) {
+    const chunk = await reply.read();
+    if (chunk === null) break;
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes >= FAILURE_BODY_BYTES_MAX) {
+      reply.abort(new Error('the error body is too long'));
+      break;
+    }
+  }
+  return Buffer.concat(chunks).subarray(0, FAILURE_BODY_BYTES_MAX);
+}
+
+/** A failed last attempt as the consumer sees it: a refusal of its request keeps its meaning, everything else is the provider's failure. */
+function toGatewayError(failure: UpstreamFailure, candidate: Candidate): GatewayError {
+  const provider = candidate.offer.provider.name;
+  const detail = failure.detail ? `: ${failure.detail}` : '';
+  if (failure.blame === 'request') {
+    const code = failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
+    return new GatewayError(code, `Provider ${provider} refused the request${detail}`, { cause: failure });
+  }
+  return new GatewayError('provider_unavailable', `Provider ${provider} failed: ${failure.message}${detail}`, {
+    cause: failure,
+    retryAfterS: failure.retryAfterS,
+  });
+}

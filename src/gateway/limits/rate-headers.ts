@@ -1,0 +1,35 @@
+import type { Caller } from '../call.ts';
+import type { LimitsConfig } from '../config.ts';
+import { GatewayError } from '../errors.ts';
+import type { RateDecision, RatePolicy } from './limiter.ts';
+
+/** `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`; reset is whole seconds until the window is whole again. */
+export function rateHeaders({ requests, tokens }: RateDecision): Record<string, string> {
+  return {
+    'x-ratelimit-limit-requests': String(requests.limit),
+    'x-ratelimit-remaining-requests': String(requests.remaining),
+    'x-ratelimit-reset-requests': String(Math.ceil(requests.resetS)),
+    'x-ratelimit-limit-tokens': String(tokens.limit),
+    'x-ratelimit-remaining-tokens': String(tokens.remaining),
+    'x-ratelimit-reset-tokens': String(Math.ceil(tokens.resetS)),
+  };
+}
+
+/** The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. */
+export function rateLimitError(decision: RateDecision): GatewayError {
+  const { requests, tokens, retryAfterS } = decision;
+  const window = requests.remaining < 1 ? `${requests.limit} requests` : `${tokens.limit} tokens`;
+  const seconds = Math.max(1, Math.ceil(retryAfterS));
+  return new GatewayError('rate_limit_exceeded', `Rate limit of ${window} per minute exceeded: retry in ${seconds} s`, {
+    retryAfterS: seconds,
+    headers: rateHeaders(decision),
+  });
+}
+
+/** The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one for the development account. */
+export function createRatePolicies(limits: LimitsConfig): { of(caller: Caller): RatePolicy } {
+  const { burst, tokensPerMinute } = limits;
+  const ordinary: RatePolicy = { requestsPerMinute: limits.requestsPerMinute, burst, tokensPerMinute };
+  const development: RatePolicy = { requestsPerMinute: limits.developmentRequestsPerMinute, burst, tokensPerMinute };
+  return { of: (caller) => (caller.key?.development ? development : ordinary) };
+}

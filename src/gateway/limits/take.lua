@@ -1,0 +1,26 @@
+-- One key's buckets as the times at which they are full again (see bucket.ts), in microseconds of Redis's own clock,
+-- so that gateways whose clocks differ still share one limit.
+-- KEYS[1] hash {r, t} · ARGV: depth and cost of requests, depth and cost of tokens, microseconds
+-- Returns {allowed, debt of requests, debt of tokens}, whole microseconds.
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local full = redis.call('HMGET', KEYS[1], 'r', 't')
+
+local function debt(at, depth)
+  local ahead = (tonumber(at) or 0) - now
+  if ahead < 0 then return 0 end
+  if ahead > depth then return depth end
+  return ahead
+end
+
+local depth_r, cost_r, depth_t, cost_t = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local r, t = debt(full[1], depth_r), debt(full[2], depth_t)
+
+-- Two microseconds of slack for rounding.
+if (cost_r > 0 and r + cost_r > depth_r + 2) or (cost_t > 0 and t + cost_t > depth_t + 2) then
+  return {0, math.ceil(r), math.ceil(t)}
+end
+r, t = r + cost_r, t + cost_t
+redis.call('HSET', KEYS[1], 'r', string.format('%.17g', now + r), 't', string.format('%.17g', now + t))
+redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(r, t) / 1000) + 1000)
+return {1, math.ceil(r), math.ceil(t)}

@@ -1,0 +1,85 @@
+import { METERS, type Usage } from '#billing';
+import type { Call } from '../call.ts';
+import { HTTP_ERRORS } from '../errors-http.ts';
+import { toGatewayError } from '../server.ts';
+import type { Logger } from './logger.ts';
+import type { CallOutcome, CallSink } from './observer.ts';
+
+/** What a consumer's `metadata` may take of a log line. */
+const METADATA_BYTES_MAX = 4096;
+
+/** A client that left is told nothing; logs and metrics call it this, with the status that proxies use for it. */
+const CLIENT_GONE = ['client_gone', 499] as const;
+
+/** The error code of an outcome and the HTTP status it stands for; `[null, 200]` for success. */
+export function statusOf(outcome: Pick<CallOutcome, 'error' | 'resolution'>): readonly [code: string | null, status: number] {
+  if (outcome.error === null || outcome.error === undefined) return [null, 200];
+  if (outcome.resolution?.clientGone) return CLIENT_GONE;
+  const { code } = toGatewayError(outcome.error);
+  return [code, HTTP_ERRORS[code].status];
+}
+
+/** Usage with plain numbers, as logs, metrics and traces show it. */
+export function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
+  if (!usage) return null;
+  const numbers: Record<string, number> = {};
+  for (const meter of METERS) {
+    const units = usage[meter];
+    if (units !== undefined) numbers[meter] = Number(units);
+  }
+  return numbers;
+}
+
+/** One line a call at `info`, one a failed attempt or a flagged reply at `warn`. */
+export function createCallLog(logger: Logger): CallSink {
+  return {
+    attemptFailed(call, offer, failure) {
+      const facts = { request_id: call.requestId, generation_id: call.id, service: offer.service, provider: offer.provider.name };
+      const level = failure.blame === 'provider' ? 'warn' : 'info';
+      logger[level]({ ...facts, upstream_status: failure.status, retryable: failure.retryable, reason: failure.message }, 'attempt failed');
+    },
+    flagged(call, offer, flags) {
+      logger.warn({ request_id: call.requestId, generation_id: call.id, service: offer.service, provider: offer.provider.name, flags }, 'provider flagged');
+    },
+    finished(call, outcome) {
+      if (logger.isLevelEnabled('info')) logger.info(describe(call, outcome), 'call');
+    },
+  };
+}
+
+function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
+  const { resolution, offer } = outcome;
+  const [code, status] = statusOf(outcome);
+  const line: Record<string, unknown> = {
+    request_id: call.requestId,
+    generation_id: call.id,
+    account: call.caller.account,
+    key: call.caller.key?.label ?? null,
+    primitive: call.primitive,
+    service: offer?.service ?? call.service,
+    provider: offer?.provider.name ?? null,
+    stream: call.stream,
+    status,
+    error: code,
+    lock: resolution?.state ?? 'none',
+    usage: usageNumbers(resolution?.end?.usage),
+    cost_micro_usd: resolution ? Number(resolution.settlement.charged) : 0,
+    fee_micro_usd: resolution ? Number(resolution.settlement.fee) : 0,
+    attempts: outcome.attempts,
+    first_byte_ms: outcome.firstByteMs === null ? null : round(outcome.firstByteMs),
+    duration_ms: round(outcome.durationMs),
+  };
+  if (code !== null) line[code === 'internal' ? 'err' : 'reason'] = code === 'internal' ? outcome.error : messageOf(outcome.error);
+  if (resolution && resolution.settlement.shortfall > 0n) line['shortfall_micro_usd'] = Number(resolution.settlement.shortfall);
+  if (resolution?.clientGone) line['client_gone'] = true;
+  if (call.metadata) line['metadata'] = boundMetadata(call.metadata);
+  return line;
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+const round = (ms: number) => Math.round(ms * 10) / 10;
+
+function boundMetadata(metadata: Readonly<Record<string, unknown>>): unknown {
+  const text = JSON.stringify(metadata);
+  return text.length <= METADATA_BYTES_MAX ? metadata : { truncated: true, bytes: Buffer.byteLength(text) };
+}

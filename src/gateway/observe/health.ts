@@ -1,0 +1,74 @@
+import type { FastifyInstance } from 'fastify';
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** What was looked at, each with `ok` or what is wrong, in words without secrets. */
+  readonly checks: Readonly<Record<string, string>>;
+}
+
+export interface HealthOptions {
+  ready(): Readiness | Promise<Readiness>;
+  /** Longest wait for `ready` before the answer is "not ready". */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * `/health/live` (the process turns), `/health/ready` (it can take calls; 503 while it cannot, also during shutdown) and `/api/v1/ping`.
+ */
+export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => Promise<void> {
+  const timeoutMs = options.timeoutMs ?? 2000;
+  const state = (description: string) => ({
+    description,
+    type: 'object',
+    properties: { status: { type: 'string' }, checks: { type: 'object', additionalProperties: { type: 'string' } } },
+  });
+  return async (app) => {
+    app.addHook('onSend', (_request, reply, payload, done) => {
+      reply.header('cache-control', 'no-store');
+      done(null, payload);
+    });
+
+    app.get(
+      '/health/live',
+      { schema: { tags: ['Operations'], security: [], summary: 'Is the process alive?', response: { 200: state('It is.') } } },
+      async () => ({ status: 'ok' }),
+    );
+
+    app.get(
+      '/health/ready',
+      {
+        schema: {
+          tags: ['Operations'],
+          security: [],
+          summary: 'Can it take calls?',
+          description: 'For load balancers: 503 while the database is out of reach and from the moment a shutdown begins.',
+          response: { 200: state('It can.'), 503: state('Not now; `checks` says why.') },
+        },
+      },
+      async (_request, reply) => {
+        const { ready, checks } = await withinTime(options.ready, timeoutMs);
+        return reply.code(ready ? 200 : 503).send({ status: ready ? 'ok' : 'unavailable', checks });
+      },
+    );
+
+    app.get(
+      '/api/v1/ping',
+      { schema: { tags: ['Operations'], security: [], summary: 'Answers pong', produces: ['text/plain'], response: { 200: { type: 'string' } } } },
+      async (_request, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send('pong'),
+    );
+  };
+}
+
+async function withinTime(ready: HealthOptions['ready'], timeoutMs: number): Promise<Readiness> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Readiness>((resolve) => {
+    timer = setTimeout(() => resolve({ ready: false, checks: { readiness: `no answer within ${timeoutMs} ms` } }), timeoutMs);
+  });
+  try {
+    return await Promise.race([late, ready()]);
+  } catch {
+    return { ready: false, checks: { readiness: 'the check failed' } };
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,265 @@
+import type { FastifyInstance } from 'fastify';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Offer, Primitive } from '../call.ts';
+import { statusOf } from './call-log.ts';
+import type { CallSink } from './observer.ts';
+
+/** Operation names of the GenAI semantic conventions. */
+export const OPERATIONS = {
+  model: 'chat',
+  tool: 'execute_tool',
+  agent: 'invoke_agent',
+  image: 'generate_content',
+  video: 'generate_content',
+} as const satisfies Record<Primitive, string>;
+
+// The bucket boundaries that the GenAI semantic conventions advise.
+const DURATION_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const FIRST_TOKEN_S = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
+const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/** Offers with series of their own. The rest share one, so that no catalogue can grow memory and scrapes without bound. */
+const OFFERS_MAX = 2000;
+const OTHER = 'other';
+
+export interface MetricsOptions {
+  /** Locks held now, over all gateways on the database; asked at each scrape. Without it the calls in flight here are shown. */
+  readonly locksHeld?: () => number | Promise<number>;
+  /** Event loop, memory, garbage collection of this process. */
+  readonly processMetrics?: boolean;
+}
+
+export interface Metrics {
+  /** To be told about calls. About 2 µs a call. */
+  readonly sink: CallSink;
+  /** One group that the ledger committed. */
+  ledgerBatch(batch: { readonly size: number; readonly durationMs: number }): void;
+  /** A request was refused by the rate limit of requests or of tokens. */
+  rateLimited(of: 'requests' | 'tokens'): void;
+  /** An answer left. `route` is the route's pattern, never the path. */
+  answered(method: string, route: string, status: number): void;
+  /** All metrics in the Prometheus text format. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** Metric children of one offer: found by one map lookup, so that a call builds no label objects. */
+interface OfferSeries {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly duration: Observe;
+  readonly input: Observe;
+  readonly output: Observe;
+  readonly firstToken: Observe;
+  readonly charged: { inc(value?: number): void };
+  readonly fee: { inc(value?: number): void };
+}
+interface Observe {
+  observe(value: number): void;
+}
+
+const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'] as const;
+
+/** All metrics of one gateway process, in a registry of their own. Labels carry catalogue names only, never what a consumer wrote. */
+export function createMetrics(options: MetricsOptions = {}): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  if (options.processMetrics ?? true) collectDefaultMetrics({ register: registry });
+
+  const duration = new Histogram({
+    name: 'gen_ai_client_operation_duration_seconds',
+    help: 'Duration of a call, from its admission to its settlement',
+    labelNames: [...SERVICE_LABELS, 'error_type'],
+    buckets: DURATION_S,
+    registers,
+  });
+  const tokens = new Histogram({
+    name: 'gen_ai_client_token_usage',
+    help: 'Tokens of a call, by type',
+    labelNames: [...SERVICE_LABELS, 'gen_ai_token_type'],
+    buckets: TOKENS,
+    registers,
+  });
+  const firstToken = new Histogram({
+    name: 'gen_ai_server_time_to_first_token_seconds',
+    help: 'Time from the admission of a call to the first byte of its reply',
+    labelNames: [...SERVICE_LABELS],
+    buckets: FIRST_TOKEN_S,
+    registers,
+  });
+  const charged = new Counter({
+    name: 'tollgate_charged_micro_usd_total',
+    help: 'Money charged to consumers, in micro-USD',
+    labelNames: [...SERVICE_LABELS],
+    registers,
+  });
+  const fees = new Counter({
+    name: 'tollgate_fees_micro_usd_total',
+    help: "The operator's part of what was charged, in micro-USD",
+    labelNames: [...SERVICE_LABELS],
+    registers,
+  });
+  const shortfall = new Counter({
+    name: 'tollgate_shortfall_micro_usd_total',
+    help: 'Cost of calls beyond what could be charged, in micro-USD',
+    registers,
+  });
+  const resolved = new Counter({ name: 'tollgate_calls_total', help: 'Calls by what became of their lock', labelNames: ['lock'], registers });
+  const attempts = new Counter({
+    name: 'tollgate_attempts_failed_total',
+    help: 'Requests to providers that failed, by whose fault it was',
+    labelNames: [...SERVICE_LABELS, 'blame'],
+    registers,
+  });
+  const flags = new Counter({
+    name: 'tollgate_provider_flags_total',
+    help: 'Replies that broke what providers promise',
+    labelNames: [...SERVICE_LABELS, 'flag'],
+    registers,
+  });
+  const limited = new Counter({ name: 'tollgate_rate_limited_total', help: 'Requests refused by a rate limit', labelNames: ['of'], registers });
+  const http = new Counter({ name: 'tollgate_http_requests_total', help: 'Answers by route', labelNames: ['method', 'route', 'status'], registers });
+  const batchSize = new Histogram({ name: 'tollgate_ledger_batch_size', help: 'Operations in one commit of the ledger', buckets: BATCH, registers });
+  const batchTime = new Histogram({
+    name: 'tollgate_ledger_batch_duration_seconds',
+    help: 'Time of one commit of the ledger',
+    buckets: COMMIT_S,
+    registers,
+  });
+
+  let inFlight = 0;
+  const locksHeld = options.locksHeld ?? (() => inFlight);
+  registry.registerMetric(
+    new Gauge({
+      name: 'tollgate_calls_in_flight',
+      help: 'Calls that are running',
+      registers: [],
+      collect() {
+        this.set(inFlight);
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: 'tollgate_locks_held',
+      help: 'Locks that are neither settled nor released; -1 when the database does not answer',
+      registers: [],
+      async collect() {
+        this.set(await Promise.resolve(locksHeld()).catch(() => -1));
+      },
+    }),
+  );
+
+  const series = new Map<string, OfferSeries>();
+  const seriesOf = (offer: Offer): OfferSeries => {
+    const found = series.get(offer.id);
+    if (found) return found;
+    const full = series.size >= OFFERS_MAX;
+    const key = full ? OTHER : offer.id;
+    let made = series.get(key);
+    if (!made) {
+      const labels = {
+        gen_ai_operation_name: OPERATIONS[offer.primitive],
+        gen_ai_request_model: full ? OTHER : offer.service,
+        gen_ai_provider_name: full ? OTHER : offer.provider.name,
+      };
+      made = {
+        labels,
+        duration: duration.labels(labels),
+        input: tokens.labels({ ...labels, gen_ai_token_type: 'input' }),
+        output: tokens.labels({ ...labels, gen_ai_token_type: 'output' }),
+        firstToken: firstToken.labels(labels),
+        charged: charged.labels(labels),
+        fee: fees.labels(labels),
+      };
+      series.set(key, made);
+    }
+    return made;
+  };
+
+  const lockStates = {
+    settled: resolved.labels('settled'),
+    released: resolved.labels('released'),
+    unresolved: resolved.labels('unresolved'),
+    none: resolved.labels('none'),
+  };
+  const answers = new Map<string, { inc(): void }>();
+
+  return {
+    sink: {
+      started() {
+        inFlight += 1;
+      },
+      attemptFailed(_call, offer, failure) {
+        attempts.inc({ ...seriesOf(offer).labels, blame: failure.blame });
+      },
+      flagged(_call, offer, raised) {
+        for (const flag of raised) flags.inc({ ...seriesOf(offer).labels, flag });
+      },
+      finished(call, outcome) {
+        inFlight -= 1;
+        const { resolution } = outcome;
+        lockStates[resolution?.state ?? 'none'].inc();
+        const offer = outcome.offer ?? call.candidates[0]?.offer;
+        if (!offer) return;
+        const { labels, ...of } = seriesOf(offer);
+        const [code] = statusOf(outcome);
+        if (code === null) of.duration.observe(outcome.durationMs / 1000);
+        else duration.observe({ ...labels, error_type: code }, outcome.durationMs / 1000);
+        if (outcome.firstByteMs !== null) of.firstToken.observe(outcome.firstByteMs / 1000);
+        if (!resolution) return;
+        const { settlement } = resolution;
+        const usage = resolution.end?.usage;
+        if (usage?.prompt !== undefined) of.input.observe(Number(usage.prompt));
+        if (usage?.completion !== undefined) of.output.observe(Number(usage.completion));
+        if (settlement.charged > 0n) of.charged.inc(Number(settlement.charged));
+        if (settlement.fee > 0n) of.fee.inc(Number(settlement.fee));
+        if (settlement.shortfall > 0n) shortfall.inc(Number(settlement.shortfall));
+      },
+    },
+    ledgerBatch({ size, durationMs }) {
+      batchSize.observe(size);
+      batchTime.observe(durationMs / 1000);
+    },
+    rateLimited(of) {
+      limited.inc({ of });
+    },
+    answered(method, route, status) {
+      const key = `${method} ${status} ${route}`;
+      let child = answers.get(key);
+      if (!child) answers.set(key, (child = http.labels(method, route, String(status))));
+      child.inc();
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+/** Counts every answer of an instance and its children by route. Call it on the root instance, before the routes. */
+export function countAnswers(app: FastifyInstance, metrics: Metrics): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    metrics.answered(request.method, request.routeOptions.url ?? 'unmatched', reply.statusCode);
+    done();
+  });
+}
+
+/** `GET /metrics` in the Prometheus text format. */
+export function metricsRoutes(metrics: Metrics): (app: FastifyInstance) => Promise<void> {
+  return async (app) => {
+    app.get(
+      '/metrics',
+      {
+        schema: {
+          tags: ['Operations'],
+          security: [],
+          summary: 'Metrics',
+          description: 'Counters and histograms of this process in the Prometheus text format, named by the GenAI semantic conventions where they have a name.',
+          produces: ['text/plain'],
+          response: { 200: { type: 'string' } },
+        },
+      },
+      async (_request, reply) => reply.header('content-type', metrics.contentType).header('cache-control', 'no-store').send(await metrics.text()),
+    );
+  };
+}

@@ -1,0 +1,49 @@
+const LEVELS: Readonly<Record<string, string>> = { trace: '2', debug: '2', info: '0', warn: '33', error: '31', fatal: '31' };
+
+/** A JSON log line as one line for people: time, what happened, and the facts that matter. A line that is no JSON stays as it is. */
+export function formatLine(line: string, color: boolean): string {
+  let record: Record<string, unknown>;
+  try {
+    record = JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return line;
+  }
+  const paint = (code: string, text: string) => (color && code !== '0' ? `\u001b[${code}m${text}\u001b[0m` : text);
+  const { level, time, msg, ...facts } = record;
+  const clock = paint('2', new Date(Number(time)).toTimeString().slice(0, 8));
+  if (msg === 'call') return `${clock}  ${describeCall(facts, paint)}\n`;
+  const name = String(level);
+  const label = name === 'info' ? '' : `${paint(LEVELS[name] ?? '0', name)}  `;
+  return `${clock}  ${label}${String(msg ?? '')}${describeFacts(facts, paint)}\n`;
+}
+
+type Paint = (code: string, text: string) => string;
+
+function describeCall(call: Record<string, unknown>, paint: Paint): string {
+  const status = Number(call['status']);
+  const usage = (call['usage'] ?? {}) as Record<string, number>;
+  const units = Object.entries(usage).map(([meter, count]) => `${count} ${meter}`);
+  const cost = `$${(Number(call['cost_micro_usd'] ?? 0) / 1e6).toFixed(6)}`;
+  const parts = [
+    paint(status < 400 ? '32' : status < 500 ? '33' : '31', String(status)),
+    String(call['service']),
+    ...(call['provider'] ? [paint('2', `by ${String(call['provider'])}`)] : []),
+    ...(units.length > 0 ? [units.join(' + ')] : []),
+    cost,
+    paint('2', `${Math.round(Number(call['duration_ms']))} ms`),
+    ...(call['error'] ? [paint('31', String(call['error']))] : []),
+    ...(call['client_gone'] ? [paint('33', 'client gone')] : []),
+  ];
+  return parts.join('  ');
+}
+
+function describeFacts(facts: Record<string, unknown>, paint: Paint): string {
+  let text = '';
+  for (const [name, value] of Object.entries(facts)) {
+    if (name === 'err' && value !== null && typeof value === 'object') {
+      const { message, stack } = value as { message?: string; stack?: string };
+      text += `  ${message ?? ''}${stack ? `\n${paint('2', stack.split('\n').slice(1).join('\n'))}` : ''}`;
+    } else text += `  ${paint('2', `${name}=`)}${typeof value === 'string' ? value : JSON.stringify(value)}`;
+  }
+  return text;
+}

@@ -1,0 +1,87 @@
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+
+/** The order of chapters in the reference. A route names its chapter in `schema.tags`; one that is not here comes last. */
+const CHAPTERS = [
+  { name: 'Chat', description: 'Chat completions, streamed or not.' },
+  { name: 'Models', description: 'What can be called, by whom it is served and what it costs.' },
+  { name: 'Account', description: 'Balance, keys and the record of each call.' },
+  { name: 'Administration', description: "The operator's side: accounts, credit, keys, audit. Needs the admin key." },
+  { name: 'Operations', description: 'Health and metrics.' },
+];
+
+const INTRODUCTION = `One address for many providers. Every call is priced before it starts, locked from your escrow, forwarded, and settled by what it really used.
+
+Clients of the OpenAI API work unchanged: set their base URL to \`/api/v1\` of this host and use a key of this gateway. Amounts are USD; inside, money is counted in whole micro-USD.`;
+
+const ERROR_SCHEMA = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['message', 'type', 'code'],
+      properties: {
+        message: { type: 'string', description: 'What is wrong, and what would be right.' },
+        type: { type: 'string', description: 'A stable name, such as `insufficient_balance`.' },
+        code: { type: 'integer', description: 'The HTTP status again.' },
+        param: { type: ['string', 'null'], description: 'The field that is wrong.' },
+      },
+    },
+  },
+} as const;
+
+interface Operation {
+  responses?: Record<string, unknown>;
+  summary?: string;
+  tags?: readonly string[];
+}
+export type PathTable = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/**
+ * Makes `server.swagger()` describe every route that is registered after this, from the schemas that validate its requests.
+ * Call it on the root instance before any route.
+ */
+export async function describeRoutes(server: FastifyInstance, { version }: { readonly version: string }): Promise<void> {
+  await server.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'tollgate', version, description: INTRODUCTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      servers: [{ url: '/', description: 'This gateway' }],
+      tags: CHAPTERS,
+      security: [{ bearer: [] }, { apiKey: [] }],
+      components: {
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `svc-sk-…`. For the administration, the admin key.' },
+          apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The same API key in another header.' },
+        },
+        schemas: { Error: ERROR_SCHEMA as never },
+      },
+    },
+    transformObject: (document) => {
+      if (!('openapiObject' in document)) return {};
+      const { openapiObject } = document;
+      for (const operations of Object.values(pathsOf(openapiObject))) {
+        for (const operation of Object.values(operations)) {
+          operation.responses ??= {};
+          operation.responses['default'] ??= {
+            description: 'Any error.',
+            content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+          };
+        }
+      }
+      return openapiObject;
+    },
+  });
+
+  let text: string | null = null;
+  server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
+    text ??= JSON.stringify(server.swagger());
+    return reply.header('content-type', 'application/json; charset=utf-8').header('access-control-allow-origin', '*').send(text);
+  });
+}
+
+/** The paths of a document, with what this room reads of them. */
+export function pathsOf(document: object): PathTable {
+  return ((document as { paths?: PathTable }).paths ?? {}) as PathTable;
+}

@@ -1,0 +1,41 @@
+/** Counts of the recent past, by kind. */
+export interface SlidingCount {
+  add(kind: number, now: number): void;
+  /** Count of a kind over the window that ends at `now`. */
+  total(kind: number, now: number): number;
+}
+
+/**
+ * Counts events of `kinds` kinds over the last `slots` × `slotMs` milliseconds, with fixed memory and constant work per event.
+ * A clock that steps back counts into the newest slot.
+ */
+export function createSlidingCount({ slots, slotMs, kinds }: { readonly slots: number; readonly slotMs: number; readonly kinds: number }): SlidingCount {
+  const counts = new Uint32Array(slots * kinds);
+  const totals = new Float64Array(kinds);
+  let head = 0;
+
+  const advance = (now: number) => {
+    const slot = Math.floor(now / slotMs);
+    if (slot <= head) return;
+    for (let passed = Math.min(slot - head, slots), next = slot; passed > 0; passed--, next--) {
+      const start = (next % slots) * kinds;
+      for (let kind = 0; kind < kinds; kind++) {
+        totals[kind]! -= counts[start + kind]!;
+        counts[start + kind] = 0;
+      }
+    }
+    head = slot;
+  };
+
+  return {
+    add(kind, now) {
+      advance(now);
+      counts[(head % slots) * kinds + kind]!++;
+      totals[kind]!++;
+    },
+    total(kind, now) {
+      advance(now);
+      return totals[kind]!;
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import type { Meter } from '#billing';
+import type { Offer } from '../call.ts';
+import type { RoutePreferences } from './preferences.ts';
+import type { Health, Router, Standing } from './router.ts';
+
+export interface RouterOptions {
+  readonly health: Health;
+  /** 0 to 1, without 1. */
+  readonly random: () => number;
+  readonly attemptsMax: number;
+  readonly now?: () => number;
+  /** How long a sticky key prefers its provider after it was last served. */
+  readonly stickyTtlMs?: number;
+  readonly stickyMax?: number;
+}
+
+/** Offers below this many micro-USD per 1M, free ones among them, weigh the same: a weight stays finite. */
+const PRICE_FLOOR = 1_000;
+const COMPLIANCE_FLOOR = 0.05;
+
+/** An offer in the running. It is compared by `tier`, then `key`, then `draw`; the lowest is tried first. */
+interface Entry {
+  readonly offer: Offer;
+  readonly standing: Standing;
+  readonly tier: number;
+  readonly key: number;
+  readonly draw: number;
+}
+
+const ORDERED = -2;
+const STICKY = -1;
+const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
+
+/**
+ * Chooses by weight 1/price² among offers that are well, those without a failure in the last 30 s before those with one.
+ * What the consumer asked for comes first: `order`, then who served the sticky key, then `sort`.
+ * Offers that rest after a failure are left out while there are others; when they are all there is, they are tried all the same,
+ * unless they failed so often in a row that they are `open`.
+ */
+export function createRouter(options: RouterOptions): Router {
+  const { health, random, attemptsMax, now = Date.now, stickyTtlMs = 30 * 60_000, stickyMax = 20_000 } = options;
+  const sticky = new Map<string, { readonly offer: string; readonly until: number }>();
+
+  const stickyOffer = (key: string, service: string): string | null => {
+    const found = sticky.get(`${service}\n${key}`);
+    return found && found.until > now() ? found.offer : null;
+  };
+
+  const enter = (offers: readonly Offer[], preferences: RoutePreferences, preferred: string | null): Entry[] => {
+    const entries: Entry[] = [];
+    for (const offer of offers) {
+      const standing = health.standing(offer);
+      if (standing === 'open') continue;
+      const place = preferences.order.findIndex((wanted) => isProvider(offer, wanted));
+      const first = standing !== 'resting';
+      const ordered = first && place !== -1;
+      entries.push({
+        offer,
+        standing,
+        tier: ordered ? ORDERED : first && offer.id === preferred ? STICKY : TIERS[standing],
+        key: ordered ? place : sortKey(offer, preferences.sort, health),
+        draw: drawOf(offer, random(), health.compliance(offer)),
+      });
+    }
+    return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
+  };
+
+  return {
+    choose(offers, preferences, stickyKey) {
+      const [only] = offers;
+      if (only && offers.length === 1) {
+        if (!accepts(preferences, only)) return [];
+        const standing = health.standing(only);
+        if (standing === 'probe') health.probing(only);
+        return standing === 'open' ? [] : offers;
+      }
+      const accepted = narrow(offers, preferences);
+      const [first] = accepted;
+      if (!first) return [];
+      const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service));
+      const [best, ...others] = entries;
+      if (!best) return [];
+      if (best.standing === 'probe') health.probing(best.offer);
+      if (!preferences.allowFallbacks) return [best.offer];
+      const chosen = [best.offer];
+      // Resting offers are no fallback for a healthy one. A probe is, but after all that are well, whatever its price.
+      const usable = best.standing === 'resting' ? others : others.filter((entry) => entry.standing !== 'resting');
+      for (const probe of [false, true]) for (const entry of usable) if ((entry.standing === 'probe') === probe) chosen.push(entry.offer);
+      return chosen.slice(0, attemptsMax);
+    },
+    served(stickyKey, offer) {
+      const key = `${offer.service}\n${stickyKey}`;
+      sticky.delete(key);
+      if (sticky.size >= stickyMax) sticky.delete(sticky.keys().next().value!);
+      sticky.set(key, { offer: offer.id, until: now() + stickyTtlMs });
+    },
+  };
+}
+
+/** The offers that the preferences accept, whatever their health. */
+function narrow(offers: readonly Offer[], preferences: RoutePreferences): readonly Offer[] {
+  const { order, only, ignore, maxPrice, allowFallbacks } = preferences;
+  const accepted = only.length === 0 && ignore.length === 0 && maxPrice === null ? offers : offers.filter((offer) => accepts(preferences, offer));
+  if (allowFallbacks || order.length === 0) return accepted;
+  // Without fallbacks an order names the one provider that may serve: the first of it that serves this at all.
+  const wanted = order.find((one) => accepted.some((offer) => isProvider(offer, one)));
+  return wanted === undefined ? [] : accepted.filter((offer) => isProvider(offer, wanted));
+}
+
+function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePreferences, offer: Offer): boolean {
+  const isThis = (wanted: string) => isProvider(offer, wanted);
+  if (only.length > 0 && !only.some(isThis)) return false;
+  if (ignore.some(isThis)) return false;
+  if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
+  if (maxPrice === null) return true;
+  const within = (meter: Meter, limit: bigint | undefined) => limit === undefined || (offer.price.rates[meter] ?? 0n) <= limit;
+  return within('prompt', maxPrice.prompt) && within('completion', maxPrice.completion) && within('image', maxPrice.image);
+}
+
+/** Ids are keys and exact; names are compared without regard to case. */
+function isProvider({ provider }: Offer, wanted: string): boolean {
+  return provider.id === wanted || (provider.name.length === wanted.length && provider.name.toLowerCase() === wanted.toLowerCase());
+}
+
+function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health): number {
+  switch (sort) {
+    case null:
+      return 0;
+    case 'price':
+      return blendedPrice(offer);
+    case 'latency':
+      return health.latencyMs(offer) ?? Number.MAX_VALUE;
+    case 'throughput':
+      return -(health.tokensPerSecond(offer) ?? 0);
+  }
+}
+
+/** A number whose lowest of several falls to each offer with a chance in proportion to its weight: an exponential variate divided by the weight. */
+function drawOf(offer: Offer, random: number, compliance: number): number {
+  const price = Math.max(PRICE_FLOOR, blendedPrice(offer));
+  const trust = Math.max(COMPLIANCE_FLOOR, compliance);
+  return (-Math.log(1 - random) * price * price) / (trust * trust);
+}
+
+const prices = new WeakMap<Offer, number>();
+
+/** Micro-USD per 1M, prompt and completion together; for what is not priced by the token, all other rates together. */
+function blendedPrice(offer: Offer): number {
+  let price = prices.get(offer);
+  if (price === undefined) {
+    const { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n } = offer.price.rates;
+    price = Number(offer.primitive === 'model' ? prompt + completion : prompt + completion + image + second + call);
+    prices.set(offer, price);
+  }
+  return price;
+}

@@ -1,0 +1,96 @@
+import { Ajv, type AnySchema } from 'ajv';
+import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance } from 'fastify';
+import { LedgerUnavailable } from '#billing';
+import { DatabaseError } from '#store';
+import type { LimitsConfig } from './config.ts';
+import { GatewayError } from './errors.ts';
+import { toHttpError } from './errors-http.ts';
+import { parseJson } from './json-guard.ts';
+import { requestIdOf } from './request-id.ts';
+
+export interface ServerOptions {
+  readonly limits: LimitsConfig;
+  /** Told of every error that becomes a 5xx, with its cause. */
+  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+}
+
+/**
+ * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error shape
+ * for everything that has no wire of its own.
+ */
+export function createServer({ limits, onError }: ServerOptions): FastifyInstance {
+  const server = Fastify({
+    logger: false,
+    bodyLimit: limits.bodyBytesMax,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionTimeout: 0,
+    keepAliveTimeout: 75_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    genReqId: (request) => requestIdOf(request.headers),
+    requestIdHeader: false,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
+    http: { maxHeaderSize: 32 * 1024, headersTimeout: Math.min(limits.requestTimeoutMs, 20_000), connectionsCheckingInterval: 5_000 },
+  });
+
+  // Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and booleans.
+  const strict = new Ajv({ strictSchema: false, coerceTypes: false });
+  const coercing = new Ajv({ strictSchema: false, coerceTypes: 'array', useDefaults: true });
+  server.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as AnySchema));
+
+  server.removeAllContentTypeParsers();
+  const parseBody: FastifyBodyParser<Buffer> = (_request, body, done) => {
+    try {
+      done(null, body.byteLength === 0 ? undefined : parseJson(body, limits));
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, parseBody);
+  server.addContentTypeParser(/^application\/[\w.-]+\+json(;|$)/, { parseAs: 'buffer' }, parseBody);
+
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    done();
+  });
+
+  server.setNotFoundHandler((request) => {
+    throw new GatewayError('not_found', `No such endpoint: ${request.method} ${request.url.split('?')[0]!.slice(0, 200)}. See /docs`);
+  });
+
+  server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {
+    const known = toGatewayError(error);
+    const http = toHttpError(known);
+    if (http.status >= 500) onError(known.code === 'internal' ? error : (known.cause ?? known), request);
+    void reply.code(http.status).headers(http.headers).send(http.body);
+  });
+
+  return server;
+}
+
+/** Any thrown value as an error of our vocabulary. What we do not know becomes `internal` and shows nothing of itself. */
+export function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
+    return new GatewayError('service_unavailable', 'The ledger is not reachable at the moment; nothing was charged. Retry shortly', { retryAfterS: 2, cause: error });
+  }
+  const { code, statusCode, validation, message } = error as Partial<FastifyError>;
+  if (validation) {
+    const first = validation[0];
+    const param = first?.instancePath.replace(/^\//, '').replaceAll('/', '.') || String(first?.params['missingProperty'] ?? first?.params['additionalProperty'] ?? '');
+    return new GatewayError('invalid_request', message ?? 'The request is not valid', { param: param || undefined, cause: error });
+  }
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new GatewayError('payload_too_large', 'The request body is larger than this endpoint takes', { cause: error });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_EMPTY_TYPE':
+      return new GatewayError('invalid_request', 'Send the body as JSON with content-type: application/json', { cause: error });
+    default:
+      if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+        return new GatewayError('invalid_request', message ?? 'The request is not valid', { cause: error });
+      }
+      return new GatewayError('internal', 'Internal error', { cause: error });
+  }
+}

@@ -1,0 +1,69 @@
+import type { ProviderFlag, ReplyEnd } from '#gateway';
+import type { ChatBudget } from './chat-budget.ts';
+import { claimedCompletion, measureUsage, readUsage, type ChatUsage } from './chat-usage.ts';
+import type { PromptSize } from './prompt-size.ts';
+
+/** What a reader knows of its call. */
+export interface ReplyContext {
+  readonly callId: string;
+  /** The name of the service that serves, which replies carry as `model`. */
+  readonly service: string;
+  readonly budget: ChatBudget;
+  readonly size: PromptSize;
+  /** Epoch seconds, for replies that do not say when they were made. */
+  readonly created: number;
+  readonly replyBytesMax: number;
+}
+
+/** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */
+export interface ChatTail {
+  /** Bytes that go out before it. */
+  readonly before: Uint8Array | null;
+  readonly body: Record<string, unknown>;
+  /** The `usage` that `body` gets, without its cost. */
+  readonly usage: Readonly<Record<string, unknown>>;
+}
+
+export interface Produced {
+  readonly body: Record<string, unknown>;
+  readonly before: Uint8Array | null;
+  /** The provider's `usage`, as it came. */
+  readonly claim: unknown;
+  readonly outputBytes: number;
+  /** One per finished choice. */
+  readonly finishReasons: readonly string[];
+  readonly choices: number;
+  readonly malformed: boolean;
+}
+
+/**
+ * The end of a complete reply. It is free when the provider says itself that it failed: every choice finished with `error`,
+ * or nothing was produced and no finish reason given.
+ */
+export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+  const { claim, finishReasons } = produced;
+  const usage = readUsage(claim, context.budget, context.size, produced.outputBytes);
+  const errors = finishReasons.filter((reason) => reason === 'error').length;
+  const nothing = finishReasons.length === 0 && (claimedCompletion(claim) ?? produced.outputBytes) === 0;
+  const free = nothing || (errors > 0 && errors >= produced.choices);
+  return toEnd(produced, usage, free ? 'free' : 'complete', false, produced.malformed ? [...usage.flags, 'malformed_reply'] : usage.flags);
+}
+
+/** The end of a reply that was cut: by what the provider claimed before, else by what was counted. Free when nothing was produced. */
+export function cutEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+  const claimed = readUsage(produced.claim, context.budget, context.size, produced.outputBytes);
+  if (claimed.usage) return toEnd(produced, claimed, 'complete', false, claimed.flags);
+  const usage = measureUsage(context.budget, context.size, produced.outputBytes);
+  return toEnd(produced, usage, usage.usage ? 'complete' : 'free', true, usage.flags);
+}
+
+/** The end of a reply that ran past its budget although the cap was passed down. */
+export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+  const usage = measureUsage(context.budget, context.size, produced.outputBytes);
+  return toEnd(produced, usage, 'over_cap', true, ['over_cap']);
+}
+
+function toEnd(produced: Produced, usage: ChatUsage, outcome: ReplyEnd['outcome'], estimated: boolean, flags: readonly ProviderFlag[]): ReplyEnd {
+  const tail: ChatTail = { before: produced.before, body: produced.body, usage: usage.shown };
+  return { usage: usage.usage, outcome, estimated, flags, tail };
+}

@@ -1,0 +1,296 @@
+import { GatewayError, parseJson, type JsonLimits, type ReplyReader } from '#gateway';
+import { createByteOutput } from './byte-output.ts';
+import { completeEnd, cutEnd, overCapEnd, type Produced, type ReplyContext } from './chat-end.ts';
+import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';
+import { checkHead, contentTypeOf, createCollector, parseReply, partialContentBytes, readCompletion, textBytes } from './chat-reply-reader.ts';
+import { applyTemplate, learnTemplate, type ChunkTemplate } from './chunk-template.ts';
+import { createSseScanner, SseError } from './sse.ts';
+import { createToolCallDeltas } from './tool-call-deltas.ts';
+
+type Json = Record<string, unknown>;
+
+const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000 };
+
+/** No tokenizer makes tokens of more bytes than this on average; output beyond it has ignored its cap. */
+const BYTES_PER_TOKEN_MAX = 16;
+const BYTES_OF_SLACK = 4096;
+
+const TEMPLATES_MAX = 4;
+/** Learning costs about ten times a parse, so forms that keep changing are soon left to the parser. */
+const LEARN_CREDIT = 8;
+const FAST_EVENTS_PER_CREDIT = 16;
+
+interface Finish {
+  readonly chunk: Json;
+  readonly indexes: ReadonlySet<number>;
+}
+
+export interface StreamReaderOptions {
+  /** Parse every chunk, as a reference for the fast path. */
+  readonly parseAll?: boolean;
+}
+
+/**
+ * Reads a streamed reply. Chunks go out as they come, under our id and the service's name; the one that finishes is held,
+ * for `end` to hand back with the usage that came with it or after it, so that the last chunk carries both exactly once.
+ */
+export function createChatStreamReader(context: ReplyContext, options: StreamReaderOptions = {}): ReplyReader {
+  const { callId, service, budget } = context;
+  const outputBytesMax = budget.completionTokensMax * BYTES_PER_TOKEN_MAX + BYTES_OF_SLACK;
+  const output = createByteOutput();
+  const toolCalls = createToolCallDeltas(callId);
+  const scanner = createSseScanner(onEvent);
+  const templates: ChunkTemplate[] = [];
+  let learnCredit = LEARN_CREDIT;
+  let fastEvents = 0;
+
+  let received = 0;
+  let outputBytes = 0;
+  let chunks = 0;
+  let created: number | null = null;
+  let claim: unknown = null;
+  let held: Finish | null = null;
+  const finishReasons = new Map<number, string>();
+  let doneSeen = false;
+  let overCap = false;
+  let failed = false;
+  let retryAfterS: number | undefined;
+  /** Set when the provider answers a request for a stream with one JSON object. */
+  let whole: ReturnType<typeof createCollector> | null = null;
+
+  function onEvent(bytes: Buffer, start: number, end: number): boolean {
+    for (const template of templates) {
+      const count = applyTemplate(template, bytes, start, end, output);
+      if (count === -1) continue;
+      chunks++;
+      outputBytes += count;
+      if (++fastEvents % FAST_EVENTS_PER_CREDIT === 0 && learnCredit < LEARN_CREDIT) learnCredit++;
+      if (outputBytes <= outputBytesMax) return true;
+      return tooMuchOutput();
+    }
+    const text = bytes.toString('utf8', start, end);
+    if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
+      doneSeen = true;
+      return false;
+    }
+    return onChunk(text, parseEvent(bytes.subarray(start, end), text));
+  }
+
+  function onChunk(text: string, chunk: Json): boolean {
+    if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
+    const ownClaim = takeClaim(chunk);
+    const choices = choicesOf(chunk);
+    if (!choices) return true;
+    stamp(chunk);
+    if (choices.length === 0) {
+      if (held) copyMissing(chunk, held.chunk);
+      else if (!ownClaim) write(chunk);
+      return true;
+    }
+    chunks++;
+    const { finishing, plainToolCalls } = readChoices(chunk, choices as Json[]);
+    if (outputBytes > outputBytesMax) return tooMuchOutput();
+    if (finishing.size > 0) {
+      if (held) write(held.chunk);
+      held = { chunk, indexes: finishing };
+      return true;
+    }
+    write(chunk);
+    if (!ownClaim && plainToolCalls) learn(text, chunk);
+    return true;
+  }
+
+  /** The latest claim counts: some providers report a running total. It is taken out of the chunk, as the last chunk alone carries usage. */
+  function takeClaim(chunk: Json): boolean {
+    const given = chunk['usage'];
+    if (given !== undefined) chunk['usage'] = undefined;
+    if (given === undefined || given === null) return false;
+    claim = given;
+    return true;
+  }
+
+  function stamp(chunk: Json): void {
+    chunk['id'] = callId;
+    chunk['object'] = 'chat.completion.chunk';
+    if (typeof chunk['created'] !== 'number') chunk['created'] = created ?? context.created;
+    created ??= chunk['created'] as number;
+    chunk['model'] = service;
+  }
+
+  function readChoices(chunk: Json, choices: Json[]): { finishing: Set<number>; plainToolCalls: boolean } {
+    const finishing = new Set<number>();
+    let plainToolCalls = true;
+    const beside = chunk['finish_reason'];
+    if (beside !== undefined) chunk['finish_reason'] = undefined;
+    choices.forEach((choice, position) => {
+      if (typeof choice['index'] !== 'number') choice['index'] = position;
+      const index = choice['index'] as number;
+      if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
+      const delta = choice['delta'] as Json;
+      if (Array.isArray(delta['tool_calls'])) {
+        const { calls, opened } = toolCalls.normalise(index, delta['tool_calls'] as unknown[]);
+        delta['tool_calls'] = calls;
+        if (opened) {
+          // A new call changes what an index stands for.
+          templates.length = 0;
+          plainToolCalls = false;
+        }
+      }
+      outputBytes += textBytes(delta);
+      const reason = choice['finish_reason'] || beside;
+      const finishes = typeof reason === 'string' && reason !== '' && !finishReasons.has(index);
+      choice['finish_reason'] = finishes ? reason : null;
+      if (finishes) {
+        finishReasons.set(index, reason);
+        finishing.add(index);
+      }
+    });
+    return { finishing, plainToolCalls };
+  }
+
+  function write(chunk: Json): void {
+    output.writeText(`data: ${JSON.stringify(chunk)}\n\n`);
+  }
+
+  function learn(text: string, chunk: Json): void {
+    if (options.parseAll || learnCredit === 0) return;
+    const field = varyingField(chunk);
+    if (!field) return;
+    learnCredit--;
+    const template = learnTemplate(text, field.key, field.place, (placeholder) => {
+      field.place(chunk, placeholder);
+      return JSON.stringify(chunk);
+    });
+    if (!template) return;
+    if (templates.unshift(template) > TEMPLATES_MAX) templates.pop();
+  }
+
+  function tooMuchOutput(): false {
+    overCap = true;
+    return false;
+  }
+
+  /** Runs `read` and turns what is wrong with the stream into an UpstreamFailure. */
+  function reading(read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      failed = true;
+      throw error instanceof SseError ? malformed(error.message, error) : error;
+    }
+  }
+
+  function produced(): Produced {
+    const last = held ? held.chunk : madeUpFinish();
+    return {
+      body: last,
+      before: output.take(),
+      claim,
+      outputBytes,
+      finishReasons: [...finishReasons.values()],
+      choices: Math.max(1, finishReasons.size),
+      malformed: !held && !overCap,
+    };
+  }
+
+  /** The last chunk of a stream that ended without one of its own. */
+  function madeUpFinish(): Json {
+    const chunk: Json = { choices: [{ index: 0, delta: {}, finish_reason: overCap ? 'length' : outputBytes > 0 ? 'stop' : 'error' }] };
+    stamp(chunk);
+    return chunk;
+  }
+
+  return {
+    get finished() {
+      return doneSeen || overCap;
+    },
+    head(status, headers) {
+      retryAfterS = retryAfterOf(headers['retry-after']);
+      checkHead(status, headers);
+      if (contentTypeOf(headers).includes('json')) whole = createCollector(context.replyBytesMax);
+    },
+    failure: (status, body) => toFailure(status, body, retryAfterS),
+    data(chunk) {
+      if (doneSeen || overCap) return null;
+      if (whole) {
+        whole.push(chunk);
+        return null;
+      }
+      received += chunk.byteLength;
+      if (received > context.replyBytesMax) throw malformed(`its reply is larger than ${context.replyBytesMax} bytes`);
+      output.expected = chunk.byteLength + (chunk.byteLength >> 3) + 64;
+      const buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      reading(() => scanner.push(buffer));
+      return output.take();
+    },
+    end() {
+      if (whole) return completeEnd(context, asChunk(readCompletion(context, parseReply(whole.take()))));
+      if (!doneSeen && !overCap) reading(() => scanner.end());
+      if (overCap) return overCapEnd(context, produced());
+      if (chunks === 0) throw malformed('it ended the stream without a reply');
+      if (!held && !doneSeen) throw malformed('it ended the stream before the reply was complete');
+      return completeEnd(context, produced());
+    },
+    cut() {
+      if (failed) throw malformed('its stream was broken before it was cut');
+      if (whole) outputBytes = partialContentBytes(whole.take());
+      return overCap ? overCapEnd(context, produced()) : cutEnd(context, produced());
+    },
+  };
+}
+
+function parseEvent(bytes: Buffer, text: string): Json {
+  let parsed: unknown;
+  try {
+    // Most events are too small to hold a structure that is expensive to build.
+    parsed = bytes.length < 4096 ? JSON.parse(text) : parseJson(bytes, EVENT_LIMITS);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof GatewayError) throw malformed('its stream has an event that is not valid JSON', error);
+    throw error;
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw malformed('its stream has an event that is no JSON object');
+  return parsed as Json;
+}
+
+/** The choices of a chunk; an empty list where only usage is there; null for an event that is no chunk at all. */
+function choicesOf(chunk: Json): readonly unknown[] | null {
+  const { choices } = chunk;
+  if (!Array.isArray(choices)) return null;
+  if (choices.some((choice) => typeof choice !== 'object' || choice === null)) throw malformed('its stream has a choice that is no object');
+  return choices as readonly unknown[];
+}
+
+/** The one string of a chunk that is expected to vary in the next one; null where there are several or none. */
+function varyingField(chunk: Json): { key: string; place: (chunk: Json, value: string) => void } | null {
+  const choices = chunk['choices'] as Json[];
+  if (choices.length !== 1) return null;
+  const delta = choices[0]!['delta'] as Json;
+  const calls = delta['tool_calls'];
+  if (calls !== undefined) {
+    if (!Array.isArray(calls) || calls.length !== 1 || typeof argumentsOf(delta)?.['arguments'] !== 'string') return null;
+    if (textBytes({ ...delta, tool_calls: [] }) > 0) return null;
+    return { key: 'arguments', place: (target, value) => void (argumentsOf(deltaOf(target))!['arguments'] = value) };
+  }
+  const keys = ['content', 'reasoning_content', 'reasoning'].filter((key) => typeof delta[key] === 'string');
+  const key = keys.length === 1 ? keys[0] : keys.find((name) => delta[name] !== '');
+  // Text beside the varying one would not be counted.
+  if (key === undefined || textBytes({ ...delta, [key]: '' }) > 0) return null;
+  return { key, place: (target, value) => void (deltaOf(target)[key] = value) };
+}
+
+const deltaOf = (chunk: Json): Json => (chunk['choices'] as Json[])[0]!['delta'] as Json;
+const argumentsOf = (delta: Json): Json | undefined => (delta['tool_calls'] as Json[])[0]?.['function'] as Json | undefined;
+
+function copyMissing(from: Json, to: Json): void {
+  for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
+}
+
+/** A whole completion as the one chunk of a stream. */
+function asChunk(produced: Produced): Produced {
+  const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
+    const { tool_calls: calls, ...delta } = message as Json;
+    const indexed = Array.isArray(calls) ? { tool_calls: (calls as Json[]).map((call, index) => ({ index, ...call })) } : {};
+    return { ...choice, delta: { ...delta, ...indexed } };
+  });
+  return { ...produced, body: { ...produced.body, object: 'chat.completion.chunk', choices } };
+}

@@ -1,0 +1,61 @@
+import type { ChatBody, ContentPart } from './chat-schema.ts';
+
+/** The size of what a call sends to a model, measured once. */
+export interface PromptSize {
+  /** UTF-8 bytes of all text and of everything else that is no image. No tokenizer that works on bytes makes more tokens of them. */
+  readonly bytes: number;
+  readonly messages: number;
+  readonly images: number;
+  readonly audio: boolean;
+  readonly tools: boolean;
+}
+
+/** What chat templates put around each message, and around the whole (a default system prompt, dates, the preamble of tools). */
+const TOKENS_PER_MESSAGE = 16;
+const TOKENS_PER_CALL = 64;
+const TOKENS_OF_TOOLS = 512;
+/** An image is billed by its tokens where it has no price of its own, and reported among the prompt's tokens in either case. */
+const TOKENS_PER_IMAGE = 2048;
+/** What a token is in bytes on average, where a measure is wanted instead of a bound. */
+export const BYTES_PER_TOKEN = 4;
+
+export function measurePrompt(body: ChatBody): PromptSize {
+  let bytes = 0;
+  let images = 0;
+  let audio = false;
+  for (const message of body.messages) {
+    for (const field in message) {
+      const value = message[field];
+      if (typeof value === 'string') bytes += Buffer.byteLength(value);
+      else if (field === 'content' && Array.isArray(value)) {
+        for (const part of value as ContentPart[]) {
+          if (part.type === 'image_url') images++;
+          else if (part.type === 'text') bytes += Buffer.byteLength(part.text!);
+          else {
+            audio ||= part.type === 'input_audio';
+            bytes += jsonBytes(part);
+          }
+        }
+      } else bytes += jsonBytes(value);
+    }
+  }
+  const tools = (body.tools?.length ?? 0) > 0 || body['functions'] !== undefined;
+  bytes += jsonBytes(body.tools) + jsonBytes(body['functions']) + jsonBytes(body.response_format);
+  return { bytes, messages: body.messages.length, images, audio, tools };
+}
+
+/** The most prompt tokens that this prompt can be, in a context of `contextLength`. */
+export function promptTokensMax(size: PromptSize, contextLength: number): number {
+  const tokens =
+    size.bytes + TOKENS_PER_CALL + size.messages * TOKENS_PER_MESSAGE + size.images * TOKENS_PER_IMAGE + (size.tools ? TOKENS_OF_TOOLS : 0);
+  return Math.min(tokens, contextLength);
+}
+
+/** About how many tokens `bytes` of text are. */
+export function tokensOf(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+function jsonBytes(value: unknown): number {
+  return value === undefined || value === null ? 0 : Buffer.byteLength(JSON.stringify(value));
+}

@@ -1,0 +1,19 @@
+-- Outcomes of calls that carried an idempotency key, for as long as they may be asked for again.
+CREATE TABLE idempotency (
+  account TEXT NOT NULL,
+  key TEXT NOT NULL,
+  body_hash TEXT NOT NULL,
+  call_id TEXT NOT NULL,
+  state TEXT NOT NULL,
+  status BIGINT,
+  -- JSON object.
+  headers TEXT,
+  -- Base64: the engines' binary types differ.
+  body TEXT,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  PRIMARY KEY (account, key),
+  CONSTRAINT idempotency_state CHECK (state IN ('running', 'done')),
+  CONSTRAINT idempotency_done CHECK (state = 'running' OR (status IS NOT NULL AND headers IS NOT NULL AND body IS NOT NULL))
+);
+CREATE INDEX idempotency_expires ON idempotency (expires_at);

@@ -1,0 +1,58 @@
+import { Client, type ClientConfig } from 'pg';
+import { DatabaseError, type Row, type Statement, type Step, type Value } from './database.ts';
+import { toDatabaseError } from './postgres-error.ts';
+
+/** One connection in pipeline mode. */
+export interface PostgresSession {
+  /** Sends all steps at once, without waiting for the answers in between. Rejects with the first error after all have answered. */
+  pipeline(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
+  /** True once the connection is gone: whatever was in flight may or may not have happened. */
+  readonly lost: boolean;
+  /** Cuts the connection; what is in flight fails with `unavailable`. */
+  destroy(): void;
+  close(): Promise<void>;
+}
+
+export async function openSession(config: ClientConfig, setup: readonly Statement[]): Promise<PostgresSession> {
+  const client = new Client({ ...config, pipeline: true });
+  let lost = false;
+  const lose = () => {
+    lost = true;
+  };
+  client.on('error', lose);
+  client.on('end', lose);
+
+  const pipeline = async (steps: readonly Step[]): Promise<readonly (readonly Row[])[]> => {
+    if (lost) throw new DatabaseError('The connection to the database is lost', { code: 'connection', unavailable: true });
+    const { stream } = client.connection;
+    stream.cork();
+    const answers = steps.map(({ statement, params }) =>
+      client.query<Record<string, Value>>({ name: statement.name, text: statement.text, values: (params ?? []) as Value[] }),
+    );
+    stream.uncork();
+    const settled = await Promise.allSettled(answers);
+    return settled.map((answer) => {
+      if (answer.status === 'rejected') throw toDatabaseError(answer.reason);
+      return answer.value.rows;
+    });
+  };
+
+  try {
+    await client.connect();
+    await pipeline(setup.map((statement) => ({ statement })));
+  } catch (error) {
+    client.connection.stream.destroy();
+    throw toDatabaseError(error);
+  }
+  return {
+    pipeline,
+    get lost() {
+      return lost;
+    },
+    destroy() {
+      lost = true;
+      client.connection.stream.destroy();
+    },
+    close: () => client.end(),
+  };
+}

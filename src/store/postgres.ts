@@ -1,0 +1,119 @@
+import { Pool, types, type Client, type PoolClient } from 'pg';
+import { DatabaseError, type Database, type Row, type Statement, type Step, type Value } from './database.ts';
+import { loadMigrations, MIGRATIONS_TABLE } from './migrations.ts';
+import { toDatabaseError } from './postgres-error.ts';
+import { openSession, type PostgresSession } from './postgres-session.ts';
+
+export interface PostgresDatabase extends Database {
+  readonly engine: 'postgres';
+  /** A connection of one's own, for a writer that keeps one transaction after the other in flight. */
+  session(setup: readonly Statement[]): Promise<PostgresSession>;
+}
+
+const INT8 = 20;
+const INT4 = 23;
+const INT2 = 21;
+
+/** Integers of every width come back as bigint, as on the embedded engine. */
+export const TYPES = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 || oid === INT4 || oid === INT2 ? BigInt : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+};
+
+const CONNECT_MS = 3_000;
+
+/** Any number does, as long as every gateway takes the same one: they migrate one after the other. */
+const MIGRATION_LOCK = 402_402_402;
+
+/**
+ * Connects to PostgreSQL and brings its schema up to date. Connections that a restart of the server breaks are replaced;
+ * what was running on them fails with `unavailable`.
+ */
+export async function openPostgres(url: string): Promise<PostgresDatabase> {
+  const pool = new Pool({ connectionString: url, max: 10, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES });
+  // An idle connection that dies is dropped from the pool; without a listener it would end the process.
+  pool.on('error', () => {});
+
+  const withClient = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
+    let client: PoolClient;
+    try {
+      client = await pool.connect();
+    } catch (error) {
+      throw toDatabaseError(error);
+    }
+    let failure: DatabaseError | undefined;
+    client.on('error', noteLoss);
+    try {
+      return await run(client);
+    } catch (error) {
+      failure = error instanceof DatabaseError ? error : toDatabaseError(error);
+      throw failure;
+    } finally {
+      client.off('error', noteLoss);
+      client.release(failure?.unavailable ?? false);
+    }
+  };
+
+  const transaction = <T>(begin: string, run: (client: PoolClient) => Promise<T>): Promise<T> =>
+    withClient(async (client) => {
+      await client.query(begin);
+      try {
+        const value = await run(client);
+        await client.query('COMMIT');
+        return value;
+      } catch (error) {
+        await client.query('ROLLBACK').catch(() => {});
+        throw error;
+      }
+    });
+
+  try {
+    await transaction('BEGIN', migrate);
+  } catch (error) {
+    await pool.end();
+    const { host, pathname } = new URL(url);
+    const cause = toDatabaseError(error);
+    throw new DatabaseError(`The database ${host}${pathname} (DATABASE_URL) cannot be used: ${cause.message}`, {
+      code: cause.code,
+      unavailable: cause.unavailable,
+      cause,
+    });
+  }
+
+  return {
+    engine: 'postgres',
+    query: (statement, params) => withClient((client) => perform(client, { statement, params: params ?? [] })),
+    batch: (steps) =>
+      transaction('BEGIN', async (client) => {
+        const results: (readonly Row[])[] = [];
+        for (const step of steps) results.push(await perform(client, step));
+        return results;
+      }),
+    snapshot: (run) =>
+      transaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', (client) =>
+        run((statement, params) => perform(client, { statement, params: params ?? [] })),
+      ),
+    session: (setup) => openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),
+    close: () => pool.end(),
+  };
+}
+
+/** The query that was running reports the loss; this listener only keeps it from ending the process. */
+function noteLoss(): void {}
+
+async function perform(client: Client, { statement, params = [] }: Step): Promise<readonly Row[]> {
+  const result = await client.query<Record<string, Value>>({ name: statement.name, text: statement.text, values: [...params] });
+  return result.rows;
+}
+
+async function migrate(client: PoolClient): Promise<void> {
+  await client.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+  await client.query(MIGRATIONS_TABLE);
+  const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
+  const applied = new Set(rows.map(({ name }) => name));
+  for (const { name, text } of loadMigrations()) {
+    if (applied.has(name)) continue;
+    await client.query(text);
+    await client.query('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [name, Date.now()]);
+  }
+}

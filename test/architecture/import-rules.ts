@@ -1,0 +1,148 @@
+import { posix } from 'node:path';
+import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
+
+interface Room {
+  /** Other rooms it may import, by their public face only. */
+  readonly rooms: readonly string[];
+  /** npm packages it may import; `@scope/*` stands for all of a scope. */
+  readonly packages: readonly string[];
+}
+
+/** The import table of docs/architecture.md. A room that is not here may not exist. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  store: { rooms: [], packages: ['pg', 'ioredis'] },
+  billing: { rooms: ['store'], packages: [] },
+  gateway: {
+    rooms: ['billing', 'store'],
+    packages: ['fastify', '@fastify/*', 'undici', 'ajv', 'pino', 'prom-client', 'bs58', 'smol-toml', '@opentelemetry/*'],
+  },
+  openai: { rooms: ['gateway'], packages: ['fastify', '@fastify/*'] },
+  media: { rooms: ['gateway'], packages: ['fastify', '@fastify/*'] },
+  mcp: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', '@modelcontextprotocol/*'] },
+  a2a: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', '@a2a-js/*'] },
+  provide: { rooms: ['gateway'], packages: ['undici', 'smol-toml', 'bs58', 'ws'] },
+  demo: { rooms: [], packages: [] },
+};
+
+/** Composition: these import every room, by any path. */
+const COMPOSITION = [/^src\/app\.ts$/, /^src\/main\.ts$/, /^src\/cli\//];
+
+/** Where the environment and the command line may be read. */
+const READS_ENVIRONMENT = [/^src\/main\.ts$/, /^src\/cli\//, /^src\/demo\/main\.ts$/, /^src\/gateway\/config-file\.ts$/];
+
+/** Where the billing middleware may be made: once, where the rooms are put together. */
+const MOUNTS_BILLING = [/^src\/app\.ts$/, /^src\/billing\//];
+
+export interface Import {
+  readonly specifier: string;
+  readonly line: number;
+  /** Names between the braces; empty for other forms. */
+  readonly names: readonly string[];
+}
+
+const IMPORT =
+  /\b(?:import|export)\b(?:\s+type\b)?\s*(?:([\w$*\s,{}]+?)\s*\bfrom\s*)?(['"])|\b(?:import|require)\s*\(\s*(['"`])|\bnew\s+URL\s*\(\s*(['"`])/g;
+
+/** Every module named by an import, a re-export, a dynamic import, a require or a `new URL` (worker files), comments and strings aside. */
+export function importsOf(file: SourceFile): Import[] {
+  const { code, literals } = mask(file.text);
+  const byStart = new Map(literals.map((literal) => [literal.start, literal.value]));
+  const found: Import[] = [];
+  for (const match of code.matchAll(IMPORT)) {
+    const specifier = byStart.get(match.index + match[0].length);
+    if (specifier === undefined) continue;
+    if (match[4] && !/^\.\.?\/.*\.[mc]?[jt]s$/.test(specifier)) continue;
+    const braces = /\{([^}]*)\}/.exec(match[1] ?? '')?.[1] ?? '';
+    const names = braces
+      .split(',')
+      .map((name) =>
+        name
+          .trim()
+          .replace(/^type\s+/, '')
+          .replace(/\s+as\s.*$/s, ''),
+      )
+      .filter(Boolean);
+    found.push({ specifier, line: lineOf(file.text, match.index + match[0].length), names });
+  }
+  return found;
+}
+
+/** The room of a path below src/: the folder, or for a file directly in src/ the file's name. */
+function roomOf(path: string): string {
+  const [, first = ''] = path.split('/');
+  return path.split('/').length > 2 ? first : first.replace(/\.ts$/, '');
+}
+
+const matches = (patterns: readonly RegExp[], path: string) => patterns.some((pattern) => pattern.test(path));
+const packageOf = (specifier: string) =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+const allowsPackage = (allowed: readonly string[], name: string) =>
+  allowed.some((entry) => (entry.endsWith('/*') ? name.startsWith(entry.slice(0, -1)) : entry === name));
+
+/** Violations of the import table in the given files of src/; `aliases` are the names of package.json's `imports`. */
+export function checkImports(files: readonly SourceFile[], aliases: readonly string[]): Finding[] {
+  const findings: Finding[] = [];
+  for (const file of files) {
+    const { path } = file;
+    for (const one of importsOf(file)) {
+      const complain = (why: string, right: string) =>
+        findings.push(`${path}:${one.line} imports ${JSON.stringify(one.specifier)}: ${why}; ${right}`);
+      if (one.specifier.startsWith('#') && !aliases.includes(one.specifier)) complain('no such alias', `package.json names ${aliases.join(', ')}`);
+      else if (matches(READS_ENVIRONMENT, path)) {
+        /* may name env and argv */
+      } else if (/^(?:node:)?process$/.test(one.specifier) && one.names.some((name) => name === 'env' || name === 'argv'))
+        complain('only main.ts, cli, the demo program and config-file.ts read env and argv', 'take the value as an argument');
+      if (matches(COMPOSITION, path)) continue;
+      checkOne(path, one, complain);
+    }
+    findings.push(...checkWords(file));
+  }
+  return findings;
+}
+
+function checkOne(path: string, one: Import, complain: (why: string, right: string) => void): void {
+  const room = roomOf(path);
+  const rules = ROOMS[room];
+  if (!rules) return complain(`src/${room} is not a room of the import table`, 'add it to docs/architecture.md and to ROOMS with what it may import');
+  const { specifier } = one;
+  if (specifier.startsWith('node:')) return;
+  if (specifier.startsWith('.')) {
+    const target = posix.normalize(posix.join(posix.dirname(path), specifier));
+    if (!target.startsWith('src/')) return complain('it leads out of src', 'src stands alone; pass the value in');
+    const other = roomOf(target);
+    if (other === room) return;
+    if (rules.rooms.includes(other)) return complain(`it reaches into ${other}`, `import its public face: '#${other}'`);
+    return complain(`${room} may not know ${other}`, allowedText(room, rules));
+  }
+  if (specifier.startsWith('#')) {
+    const other = specifier.slice(1);
+    if (other === room) return complain('a room does not import its own public face', 'import the file relatively');
+    if (!rules.rooms.includes(other)) complain(`${room} may not know ${other}`, allowedText(room, rules));
+    return;
+  }
+  const name = packageOf(specifier);
+  if (!allowsPackage(rules.packages, name)) complain(`${room} may not use ${name}`, allowedText(room, rules));
+}
+
+function allowedText(room: string, rules: Room): string {
+  const allowed = [...rules.rooms.map((other) => `#${other}`), ...rules.packages];
+  return `${room} may import ${allowed.length ? allowed.join(', ') : 'nothing but node: modules'} and itself`;
+}
+
+/** Rules on words rather than on imports: who reads the environment, who mounts billing. */
+function checkWords(file: SourceFile): Finding[] {
+  const { code } = mask(file.text);
+  const findings: Finding[] = [];
+  if (!matches(READS_ENVIRONMENT, file.path))
+    for (const match of code.matchAll(/\bprocess\s*\.\s*(?:env|argv)\b/g))
+      findings.push(
+        `${file.path}:${lineOf(code, match.index)} reads ${match[0]}: only main.ts, cli, the demo program and config-file.ts do; take the value as an argument`,
+      );
+  if (!matches(MOUNTS_BILLING, file.path))
+    for (const match of code.matchAll(/\bcreateBill\b/g))
+      findings.push(`${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/app.ts`);
+  return findings;
+}

@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { HTTP_ERRORS } from '../../src/gateway/errors-http.ts';
+import { ERROR_CODES } from '../../src/gateway/errors.ts';
+import { readTree, ROOT, type SourceFile } from './source.ts';
+import { checkCode, checkDependencies, checkName, checkSql, checkTable, checkText, LONGER_FILES, type Manifest } from './tidy-rules.ts';
+
+const FOLDERS = ['src', 'test', 'bench', 'scripts', 'bin'];
+const code = readTree(FOLDERS, ['.ts', '.mts', '.mjs', '.js']);
+const sql = readTree(FOLDERS, ['.sql']);
+const prose = [...readTree(['docs'], ['.md']), ...readTree(['.ci'], [''])];
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+const dependenciesPage = readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8');
+for (const name of readdirSync(ROOT))
+  if (/\.(?:md|json|toml)$/.test(name) && name !== 'package-lock.json') prose.push({ path: name, text: readFileSync(join(ROOT, name), 'utf8') });
+
+/** The files that say what a secret or a forbidden word looks like. */
+const itself = (file: SourceFile) => file.path.startsWith('test/architecture/tidy');
+
+describe('the checkout is tidy', () => {
+  test('names of files and folders', () => expect([...code, ...sql].flatMap((file) => checkName(file.path))).toEqual([]));
+  test('words', () => expect([...code, ...sql, ...prose].filter((file) => !itself(file)).flatMap(checkText)).toEqual([]));
+  test('code', () => expect(code.filter((file) => !itself(file)).flatMap(checkCode)).toEqual([]));
+  test('one statement a file', () => expect(sql.filter((file) => !file.path.includes('/migrations/')).flatMap(checkSql)).toEqual([]));
+  test('dependencies', () => expect(checkDependencies(manifest, dependenciesPage)).toEqual([]));
+  test('error tables', () => expect(checkTable('HTTP_ERRORS', ERROR_CODES, HTTP_ERRORS)).toEqual([]));
+  test('exceptions to the length have a reason and exist', () => {
+    for (const [path, reason] of Object.entries(LONGER_FILES)) {
+      expect(reason.length).toBeGreaterThan(20);
+      expect(code.map((file) => file.path)).toContain(path);
+    }
+  });
+});
+
+const file = (text: string, path = 'src/x.ts'): SourceFile => ({ path, text });
+
+describe('what is untidy is found', () => {
+  test.each([
+    ['src/Ledger.ts', 'kebab-case'],
+    ['src/gatewayErrors.ts', 'kebab-case'],
+    ['src/snake_case.sql', 'kebab-case'],
+    ['src/utils.ts', 'drawer'],
+    ['src/http-helpers.ts', 'drawer'],
+    ['src/common/x.ts', 'drawer'],
+    ['test/store-utils.test.ts', 'drawer'],
+  ])('the name %s', (path, says) => expect(checkName(path).join()).toContain(says));
+
+  test.each([
+    ['a promise', '// TODO: later', ':1 says TODO'],
+    ['a promise on its line', 'x\n// FIXME', ':2 says FIXME'],
+    ['a private path', `const x = '/work/main';`, 'one machine'],
+    ['a home', 'see /home/jane/notes', 'one machine'],
+    ['an OpenAI key', `'sk-proj-${'a1'.repeat(20)}'`, 'OpenAI'],
+    ['a GitHub token', `ghp_${'a'.repeat(36)}`, 'GitHub'],
+    ['a private key', '-----BEGIN PRIVATE KEY-----\nMC4C', 'private key'],
+    ['a gateway key', `svc-sk-v2-${'5K'.repeat(25)}`, 'gateway key'],
+  ])('%s', (_name, text, says) => expect(checkText(file(text)).join()).toContain(says));
+
+  test.each([
+    ['a skipped test', `test.skip('x', () => {})`, 'does not run'],
+    ['a lone test', `describe.only('x', () => {})`, 'does not run'],
+    ['a test to come', `it.todo('x')`, 'does not run'],
+    ['any as an annotation', `const x: any = 1;`, 'uses any'],
+    ['any as an argument', `const x = new Map<string, any>();`, 'uses any'],
+    ['any as a cast', `const x = JSON.parse(t) as any;`, 'uses any'],
+    ['an array of any', `type X = any[];`, 'uses any'],
+    ['a silenced compiler', `// @ts-expect-error later\nconst x = 1;`, 'silences the compiler'],
+    ['a silenced linter', `/* eslint-disable */`, 'silences the linter'],
+    ['a silenced linter without a reason', `// oxlint-disable-next-line no-shadow`, 'silences the linter'],
+    ['a long file', 'const x = 1;\n'.repeat(401), '401 lines'],
+  ])('%s', (_name, text, says) => expect(checkCode(file(text)).join()).toContain(says));
+
+  test('two statements', () => expect(checkSql(file('SELECT 1; SELECT 2;'))).toEqual(['src/x.ts holds 2 statements: one a file']));
+  test('no statement', () => expect(checkSql(file('-- nothing'))).toHaveLength(1));
+
+  const page = '| `a` | 1.0.0 | MIT | x |\n';
+  test.each([
+    ['a range', { a: '^1.0.0' }, 'pin one version'],
+    ['a tag', { a: 'latest' }, 'pin one version'],
+    ['a missing row', { a: '1.0.0', b: '2.0.0' }, 'no row for b'],
+    ['an old row', { a: '1.1.0' }, 'says a 1.0.0'],
+    ['a row too many', {}, 'names a, which'],
+  ])('%s', (_name, dependencies, says) => expect(checkDependencies({ dependencies }, page).join()).toContain(says));
+
+  test('a hole in an error table', () => expect(checkTable('T', ['a', 'b'], { a: 1 })).toEqual(['T lacks b']));
+  test('a stranger in an error table', () => expect(checkTable('T', ['a'], { a: 1, c: 1 })).toEqual(['T has c, which is no error code']));
+  test('a code twice', () => expect(checkTable('T', ['a', 'a'], { a: 1 })).toEqual(['ERROR_CODES has a twice']));
+});
+
+describe('what is tidy is not found', () => {
+  test.each(['src/billing/sql/lock-insert.sql', 'test/openai/stream.test.ts', 'src/gateway/errors-http.ts', 'src/mcp/v2025.ts', 'src/x.sqlite.sql'])(
+    '%s',
+    (path) => expect(checkName(path)).toEqual([]),
+  );
+  test.each([
+    `// any number of them, any of which may fail\nconst many = 'any'; type anyone = string; f(x.any);`,
+    `export const only = (x: unknown) => x; list.only.skip;`,
+    `// oxlint-disable-next-line no-control-regex -- header values may hold none\nconst x = 1;`,
+  ])('%s', (text) => expect(checkCode(file(text))).toEqual([]));
+  test('semicolons in strings and comments', () => expect(checkSql(file(`-- a; b\nSELECT 'x; y''; z';\n`))).toEqual([]));
+});

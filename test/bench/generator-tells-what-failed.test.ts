@@ -1,0 +1,60 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { startGenerator } from '../../bench/generator.ts';
+import { announcedPort, startProgram } from '../../bench/program.ts';
+import { MODELS } from '../../bench/upstream/replies.ts';
+
+const generator = startGenerator();
+const servers: Server[] = [];
+afterAll(() => {
+  generator.stop();
+  for (const server of servers) server.closeAllConnections();
+  for (const server of servers) server.close();
+});
+
+const post = (body: string) => `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+const shape = { kind: 'closed', connections: 4, durationMs: 100 } as const;
+
+async function against(listener: RequestListener) {
+  const server = createServer((request, response) => void request.resume().on('end', () => listener(request, response)));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return generator.run({ port: (server.address() as AddressInfo).port, request: post('{}'), shape });
+}
+
+test.each(Object.values(MODELS).filter((model) => model !== MODELS.open))('the upstream answers %s in full', async (model) => {
+  const upstream = startProgram([new URL('../../bench/upstream/main.ts', import.meta.url).pathname]);
+  try {
+    const port = await announcedPort(upstream);
+    const result = await generator.run({ port, request: post(JSON.stringify({ model })), shape });
+    expect(result).toMatchObject({ errors: 0, firstError: '' });
+    expect(result.calls).toBeGreaterThanOrEqual(4);
+    expect(result.firstByte.p50).toBeGreaterThan(0);
+    expect(result.firstByte.max).toBeLessThanOrEqual(result.latency.max);
+  } finally {
+    await upstream.stop();
+  }
+});
+
+test('an error status is no call', async () => {
+  const result = await against((_request, response) => void response.writeHead(429).end('{"error":"slow down"}'));
+  expect(result.calls).toBe(0);
+  expect(result.errors).toBeGreaterThan(0);
+  expect(result.firstError).toContain('429');
+});
+
+test('a stream that ends without [DONE] is no call', async () => {
+  const result = await against((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write('data: {"choices":[]}\n\n');
+    response.end();
+  });
+  expect(result).toMatchObject({ calls: 0, firstError: 'a stream without [DONE]' });
+});
+
+test('a connection that is cut is no call', async () => {
+  const result = await against((request) => request.socket.destroy());
+  expect(result.calls).toBe(0);
+  expect(result.errors).toBeGreaterThan(0);
+});

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { createKeyStore, KEYS_PER_ACCOUNT_MAX } from '../../../src/gateway/auth/key-store.ts';
+import { parseKey } from '../../../src/gateway/auth/api-key.ts';
+import { ENGINES, openTestDatabase } from './key-database.ts';
+
+const NOW = Date.parse('2026-03-04T05:06:07.089Z');
+const ALICE = 'tollgate:local:alice';
+const BOB = 'tollgate:local:bob';
+
+describe.each(ENGINES)('the key store on %s', (engine) => {
+  it('keeps what a key was made with, and never its text', async () => {
+    const database = await openTestDatabase(engine);
+    const keys = createKeyStore(database, { now: () => NOW });
+    const made = await keys.create({
+      account: ALICE,
+      label: 'ci "robot" 🤖',
+      kind: 'live',
+      expiresAt: NOW + 1,
+      limit: 2n ** 50n,
+      limitReset: 'weekly',
+      allowedServices: ['a/b', 'c:d'],
+    });
+    expect(made!.record).toEqual({
+      hash: parseKey(made!.text)!.hash,
+      account: ALICE,
+      label: 'ci "robot" 🤖',
+      development: false,
+      disabled: false,
+      createdAt: NOW,
+      expiresAt: NOW + 1,
+      limit: 2n ** 50n,
+      limitReset: 'weekly',
+      allowedServices: ['a/b', 'c:d'],
+    });
+    expect(await keys.find(made!.record.hash)).toEqual(made!.record);
+    const rows = await database.query({ name: 'test/all-keys', text: 'SELECT * FROM api_keys' });
+    expect(JSON.stringify(rows, (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(made!.text.slice(-20));
+
+    const plain = await keys.create({ account: ALICE, label: 'plain', kind: 'development' });
+    expect(plain!.record).toMatchObject({ development: true, expiresAt: null, limit: null, limitReset: null, allowedServices: null });
+  });
+
+  it('changes only the fields it is given', async () => {
+    const keys = createKeyStore(await openTestDatabase(engine), { now: () => NOW });
+    const { record } = (await keys.create({ account: ALICE, label: 'one', kind: 'live', limit: 7n, limitReset: 'daily', allowedServices: ['x'] }))!;
+    expect(await keys.update(ALICE, record.hash, {})).toEqual(record);
+    expect(await keys.update(ALICE, record.hash, { disabled: true })).toEqual({ ...record, disabled: true });
+    expect(await keys.update(ALICE, record.hash, { label: 'two' })).toEqual({ ...record, label: 'two', disabled: true });
+    const opened = { label: 'two', disabled: false, expiresAt: NOW + 5, limit: null, limitReset: null, allowedServices: null };
+    expect(await keys.update(ALICE, record.hash, opened)).toEqual({ ...record, ...opened });
+    expect(await keys.find(record.hash)).toEqual({ ...record, ...opened });
+  });
+
+  it('lets two changes at once both count', async () => {
+    const keys = createKeyStore(await openTestDatabase(engine), { now: () => NOW });
+    const { record } = (await keys.create({ account: ALICE, label: 'one', kind: 'live' }))!;
+    await Promise.all([keys.update(ALICE, record.hash, { disabled: true }), keys.update(ALICE, record.hash, { label: 'two' })]);
+    expect(await keys.find(record.hash)).toMatchObject({ disabled: true, label: 'two' });
+  });
+
+  it("does nothing to another account's key", async () => {
+    const keys = createKeyStore(await openTestDatabase(engine), { now: () => NOW });
+    const { record } = (await keys.create({ account: ALICE, label: 'one', kind: 'live' }))!;
+    expect(await keys.update(BOB, record.hash, { disabled: true })).toBeNull();
+    expect(await keys.delete(BOB, record.hash)).toBe(false);
+    expect(await keys.list(BOB, { offset: 0, limit: 10 })).toEqual([]);
+    expect(await keys.find(record.hash)).toEqual(record);
+  });
+
+  it('lists by age, a page at a time, and forgets what is deleted', async () => {
+    let now = NOW;
+    const keys = createKeyStore(await openTestDatabase(engine), { now: () => (now += 1) });
+    const made = [];
+    for (const label of ['a', 'b', 'c', 'd', 'e']) made.push((await keys.create({ account: ALICE, label, kind: 'live' }))!.record);
+    const labels = async (offset: number, limit: number) => (await keys.list(ALICE, { offset, limit })).map((key) => key.label);
+    expect(await labels(0, 2)).toEqual(['a', 'b']);
+    expect(await labels(2, 2)).toEqual(['c', 'd']);
+    expect(await labels(4, 2)).toEqual(['e']);
+    expect(await keys.delete(ALICE, made[1]!.hash)).toBe(true);
+    expect(await keys.delete(ALICE, made[1]!.hash)).toBe(false);
+    expect(await keys.find(made[1]!.hash)).toBeNull();
+    expect(await labels(0, 9)).toEqual(['a', 'c', 'd', 'e']);
+  });
+
+  it('gives one account no more than its number of keys, and others theirs', async () => {
+    const database = await openTestDatabase(engine);
+    const keys = createKeyStore(database, { now: () => NOW });
+    await database.query({
+      name: 'test/many-keys',
+      text: `INSERT INTO api_keys (hash, account, label, development, disabled, created_at)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${KEYS_PER_ACCOUNT_MAX - 1})
+        SELECT 'hash-' || i, '${ALICE}', 'many', 0, 0, 1 FROM n`,
+    });
+    const last = await keys.create({ account: ALICE, label: 'last', kind: 'live' });
+    expect(last).not.toBeNull();
+    expect(await keys.create({ account: ALICE, label: 'one more', kind: 'live' })).toBeNull();
+    expect(await keys.create({ account: BOB, label: 'first', kind: 'live' })).not.toBeNull();
+    await keys.delete(ALICE, last!.record.hash);
+    expect(await keys.create({ account: ALICE, label: 'again', kind: 'live' })).not.toBeNull();
+  });
+});

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ConfigError } from '../../../src/gateway/config-problem.ts';
+import { load, modelBlock } from './load.ts';
+
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const example = readFileSync(new URL('../../../examples/tollgate.toml', import.meta.url), 'utf8');
+
+/** Loads or refuses with a ConfigError; anything else is a crash. */
+function loadsOrRefuses(text: string): void {
+  try {
+    load(text, { env: { OPENAI_API_KEY: 'a', ACME_API_KEY: 'b' } });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    expect(error.problems.length).toBeGreaterThan(0);
+  }
+}
+
+test('any text, and any damage to a right file, loads or is refused', () => {
+  const piece = fc.constantFrom('[', ']', '[[', '"', '"""', "'", '=', '.', '\n', '\\', '{', '}', '#', '__proto__', 'models', 'server', '1e400', '0x', '-', ',', '\u0000', '\ud800', '2024-01-01');
+  const damaged = fc
+    .tuple(fc.constantFrom(example, modelBlock()), fc.array(fc.tuple(fc.nat(), fc.nat({ max: 20 }), fc.oneof(piece, fc.string({ unit: 'binary' }))), { maxLength: 4 }))
+    .map(([text, edits]) => edits.reduce((now, [at, cut, put]) => now.slice(0, at % now.length) + put + now.slice((at % now.length) + cut), text));
+  const soup = fc.array(fc.oneof(piece, fc.string({ unit: 'binary', maxLength: 5 })), { maxLength: 60 }).map((parts) => parts.join(''));
+  fc.assert(fc.property(fc.oneof(damaged, soup), loadsOrRefuses), { numRuns: DEEP ? 1_000_000 : 3_000 });
+}, 3_600_000);
+
+test.each([
+  ['spaces', ' '.repeat(1_000_000)],
+  ['brackets', '['.repeat(1_000_000)],
+  ['a key', 'k'.repeat(1_000_000)],
+  ['a dotted key', 'k.'.repeat(300_000)],
+  ['quotes', `x = ${'"'.repeat(1_000_000)}`],
+  ['many headers', '[[models]]\n'.repeat(100_000)],
+  ['many keys', Array.from({ length: 50_000 }, (_, index) => `key${index} = 1\n`).join('')],
+  ['deep arrays', `x = ${'['.repeat(100_000)}`],
+])('a megabyte of %s is refused within a second', (_what, text) => {
+  const begun = performance.now();
+  loadsOrRefuses(text);
+  expect(performance.now() - begun).toBeLessThan(1_000);
+});

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { load, modelBlock, problemsOf } from './load.ts';
+
+const serviceOf = (changes: Readonly<Record<string, string | null>>) => load(modelBlock(changes)).services[0]!;
+
+describe('a [[models]] block', () => {
+  test('becomes a service with every field', () => {
+    const changes = {
+      context_length: '8192',
+      max_output_tokens: '1024',
+      input_modalities: '["text", "image"]',
+      output_modalities: '["text"]',
+      'pricing.image': '"0.001"',
+      'params.model': '"upstream/small v2"',
+      'params.api_base': '"https://api.example.com/v1/"',
+      'params.api_key': '"std::env::KEY"',
+    };
+    expect(load(modelBlock(changes), { env: { KEY: 'secret-1' } }).services).toEqual([
+      {
+        primitive: 'model',
+        name: 'acme/small',
+        displayName: 'Small (Acme)',
+        providerName: 'Acme',
+        rates: { prompt: 150_000n, completion: 600_000n, image: 1_000_000_000n },
+        contextLength: 8192,
+        maxOutputTokens: 1024,
+        inputModalities: ['text', 'image'],
+        outputModalities: ['text'],
+        upstreamModel: 'upstream/small v2',
+        apiBase: 'https://api.example.com/v1',
+        apiKey: 'secret-1',
+      },
+    ]);
+  });
+
+  test('needs only what it must', () => {
+    expect(serviceOf({})).toMatchObject({ contextLength: 131_072, maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] });
+    expect(serviceOf({}).rates).toEqual({ prompt: 150_000n, completion: 600_000n });
+  });
+
+  test.each(['name', 'display_name', 'provider_name', 'pricing.prompt', 'pricing.completion', 'params.model', 'params.api_base', 'params.api_key'])(
+    'says that %s is missing',
+    (key) => {
+      expect(problemsOf(modelBlock({ [key]: null }))).toMatchObject([{ key: `models[0].${key}`, wrong: 'is missing' }]);
+    },
+  );
+
+  test('takes "" as no key', () => {
+    expect(serviceOf({ 'params.api_key': '""' }).apiKey).toBeNull();
+  });
+
+  test('refuses an answer longer than the context', () => {
+    expect(problemsOf(modelBlock({ context_length: '100', max_output_tokens: '101' }))).toMatchObject([{ key: 'models[0].max_output_tokens' }]);
+  });
+
+  test.each([
+    ['context_length', '0'],
+    ['context_length', '100_000_001'],
+    ['context_length', '9223372036854775807'],
+    ['max_output_tokens', '0'],
+    ['input_modalities', '[]'],
+    ['input_modalities', '["smell"]'],
+    ['input_modalities', '"text"'],
+    ['output_modalities', '[1]'],
+    ['params.model', '""'],
+    ['params.model', '"a\\u0000b"'],
+    ['params.model', '7'],
+    ['params.api_key', '"two\\nlines"'],
+    ['params.api_key', '7'],
+    ['params.api_key', '"env::KEY"'],
+    ['params.api_key', '"$KEY"'],
+    ['params.api_key', '"${KEY}"'],
+  ])('refuses %s = %s', (key, value) => {
+    expect(problemsOf(modelBlock({ [key]: value }))).toMatchObject([{ key: `models[0].${key}` }]);
+  });
+});
+
+describe('several blocks', () => {
+  test('are services in their order', () => {
+    const text = modelBlock() + modelBlock({ provider_name: '"Other"' }) + modelBlock({ name: '"acme/large"' });
+    expect(load(text).services.map((service) => [service.providerName, service.name])).toEqual([
+      ['Acme', 'acme/small'],
+      ['Other', 'acme/small'],
+      ['Acme', 'acme/large'],
+    ]);
+  });
+
+  test('may not offer the same name of the same provider twice', () => {
+    const [problem] = problemsOf(modelBlock() + modelBlock());
+    expect(problem).toMatchObject({ key: 'models[1].name', line: 14 });
+    expect(problem!.wrong).toContain('first on line 2');
+  });
+
+  test('may not spell a provider in two ways', () => {
+    expect(problemsOf(modelBlock() + modelBlock({ provider_name: '"ACME"', name: '"b"' }))).toMatchObject([{ key: 'models[1].provider_name' }]);
+  });
+});
+
+test('models that are no blocks are refused', () => {
+  expect(problemsOf('models = 3')).toMatchObject([{ key: 'models' }]);
+  expect(problemsOf('models = [3]')).toMatchObject([{ key: 'models[0]' }]);
+  expect(problemsOf(modelBlock({ pricing: '3' }).replace(/\[models.pricing\][^[]*/, ''))).toContainEqual(expect.objectContaining({ key: 'models[0].pricing' }));
+});
+
+test('the configuration is frozen to its depth', () => {
+  const config = load(modelBlock());
+  for (const part of [config, config.limits, config.services, config.services[0]!, config.services[0]!.rates]) expect(Object.isFrozen(part)).toBe(true);
+});

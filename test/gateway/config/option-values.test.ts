@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import type { Config } from '../../../src/gateway/config.ts';
+import { OPTIONS, type OptionKey } from '../../../src/gateway/config-options.ts';
+import { load, problemsOf } from './load.ts';
+
+interface Case {
+  /** As the file has it, and a value that it must refuse. */
+  readonly toml: string;
+  readonly wrong: string;
+  readonly of: (config: Config) => unknown;
+  readonly is: unknown;
+  readonly fallback: unknown;
+}
+
+const seed = '0123456789abcdef'.repeat(4);
+
+/** Every option is set by one case: the compiler asks for a new one with a new option. */
+const CASES = {
+  'server.host': { toml: '"0.0.0.0"', wrong: '"a b"', of: (c) => c.host, is: '0.0.0.0', fallback: '127.0.0.1' },
+  'server.port': { toml: '9000', wrong: '65536', of: (c) => c.port, is: 9000, fallback: 8402 },
+  'server.data_dir': { toml: '"/var/lib/tollgate"', wrong: '""', of: (c) => c.dataDir, is: '/var/lib/tollgate', fallback: '.tollgate' },
+  'server.log_level': { toml: '"debug"', wrong: '"loud"', of: (c) => c.logLevel, is: 'debug', fallback: 'info' },
+  'server.admin_key': { toml: '"0123456789abcdef"', wrong: '"short"', of: (c) => c.adminKey, is: '0123456789abcdef', fallback: null },
+  'server.identity_seed': { toml: `"${seed.toUpperCase()}"`, wrong: '"00"', of: (c) => c.identitySeed, is: seed, fallback: null },
+  'database.url': { toml: '"postgres://u:p@db/t"', wrong: '"mysql://db"', of: (c) => c.databaseUrl, is: 'postgres://u:p@db/t', fallback: null },
+  'redis.url': { toml: '"rediss://r:6379/1"', wrong: '"http://r"', of: (c) => c.redisUrl, is: 'rediss://r:6379/1', fallback: null },
+  'telemetry.otlp_endpoint': { toml: '"http://otel:4318/"', wrong: '"otel:4318"', of: (c) => c.otlpEndpoint, is: 'http://otel:4318', fallback: null },
+  'limits.requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.requestsPerMinute, is: 7, fallback: 60 },
+  'limits.burst': { toml: '7', wrong: '-1', of: (c) => c.limits.burst, is: 7, fallback: 20 },
+  'limits.development_requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.developmentRequestsPerMinute, is: 7, fallback: 6000 },
+  'limits.tokens_per_minute': { toml: '7', wrong: '1.5', of: (c) => c.limits.tokensPerMinute, is: 7, fallback: 10_000_000 },
+  'limits.chat_body_bytes_max': { toml: '5000', wrong: '5', of: (c) => c.limits.chatBodyBytesMax, is: 5000, fallback: 10 * 1024 * 1024 },
+  'limits.body_bytes_max': { toml: '5000', wrong: '"5000"', of: (c) => c.limits.bodyBytesMax, is: 5000, fallback: 1024 * 1024 },
+  'limits.messages_max': { toml: '9', wrong: 'true', of: (c) => c.limits.messagesMax, is: 9, fallback: 2048 },
+  'limits.json_depth_max': { toml: '9', wrong: '1', of: (c) => c.limits.jsonDepthMax, is: 9, fallback: 64 },
+  'limits.json_keys_max': { toml: '900', wrong: 'nan', of: (c) => c.limits.jsonKeysMax, is: 900, fallback: 10_000 },
+  'limits.request_timeout_ms': { toml: '900', wrong: '0', of: (c) => c.limits.requestTimeoutMs, is: 900, fallback: 60_000 },
+  'limits.drain_on_shutdown_ms': { toml: '0', wrong: '99_999_999', of: (c) => c.limits.drainOnShutdownMs, is: 0, fallback: 30_000 },
+  'billing.fee_bps': { toml: '250', wrong: '10_001', of: (c) => c.billing.feeBps, is: 250, fallback: 0 },
+  'billing.drain_ms': { toml: '10', wrong: '-5', of: (c) => c.billing.drainMs, is: 10, fallback: 30_000 },
+  'billing.drain_bytes': { toml: '10', wrong: 'inf', of: (c) => c.billing.drainBytes, is: 10, fallback: 16 * 1024 * 1024 },
+  'billing.sweep_ms': { toml: '100', wrong: '0', of: (c) => c.billing.sweepMs, is: 100, fallback: 10_000 },
+  'billing.receipts': { toml: '"on-request"', wrong: '"never"', of: (c) => c.billing.receipts, is: 'on-request', fallback: 'always' },
+  'upstream.head_timeout_ms': { toml: '500', wrong: '9', of: (c) => c.upstream.headTimeoutMs, is: 500, fallback: 300_000 },
+  'upstream.idle_timeout_ms': { toml: '500', wrong: '9', of: (c) => c.upstream.idleTimeoutMs, is: 500, fallback: 120_000 },
+  'upstream.call_timeout_ms': { toml: '500', wrong: '9', of: (c) => c.upstream.callTimeoutMs, is: 500, fallback: 600_000 },
+  'upstream.attempts_max': { toml: '2', wrong: '4', of: (c) => c.upstream.attemptsMax, is: 2, fallback: 3 },
+  'upstream.reply_bytes_max': { toml: '4096', wrong: '1', of: (c) => c.upstream.replyBytesMax, is: 4096, fallback: 64 * 1024 * 1024 },
+  'upstream.connections_max': { toml: '2', wrong: '0', of: (c) => c.upstream.connectionsMax, is: 2, fallback: 1024 },
+  'upstream.cooldown_ms': { toml: '0', wrong: '1979-05-27', of: (c) => c.upstream.cooldownMs, is: 0, fallback: 30_000 },
+} as const satisfies Record<OptionKey, Case>;
+
+const section = (key: OptionKey, value: string) => `[${key.split('.')[0]}]\n${key.split('.')[1]} = ${value}\n`;
+
+describe.each(Object.entries<Case>(CASES) as [OptionKey, Case][])('%s', (key, { toml, wrong, of, is, fallback }) => {
+  test('is set by the file', () => {
+    expect(of(load(section(key, toml)))).toBe(is);
+  });
+
+  test('has its default without it', () => {
+    expect(of(load(''))).toBe(fallback);
+  });
+
+  test('refuses a wrong value, with line and key', () => {
+    const problems = problemsOf(section(key, wrong));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatchObject({ file: 'tollgate.toml', line: 2, key });
+    expect(problems[0]!.right).not.toBe('');
+  });
+
+  const { env, secret } = OPTIONS[key];
+  if (env !== null) {
+    test('is set by its environment variable, over the file', () => {
+      const text = toml.replaceAll('"', '');
+      expect(of(load(section(key, toml), { env: { [env]: text } }))).toBe(is);
+      expect(of(load('', { env: { [env]: text } }))).toBe(is);
+    });
+  }
+  test(secret ? 'is a secret: takes std::env::NAME' : 'is no secret: refuses std::env::NAME', () => {
+    const text = section(key, '"std::env::SOME_NAME"');
+    const env = { SOME_NAME: toml.replaceAll('"', '') };
+    if (secret) expect(of(load(text, { env }))).toBe(is);
+    else expect(problemsOf(text, { env })).toHaveLength(1);
+  });
+});

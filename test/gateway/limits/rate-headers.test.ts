@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { toHttpError } from '../../../src/gateway/errors-http.ts';
+import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
+import { createRatePolicies, rateHeaders, rateLimitError } from '../../../src/gateway/limits/rate-headers.ts';
+import type { CallerKey, LimitsConfig } from '../../../src/gateway/index.ts';
+
+const policy = { requestsPerMinute: 60, burst: 0, tokensPerMinute: 1_000 };
+
+describe('rate headers', () => {
+  it('say limit, remaining and reset of requests and tokens', () => {
+    const limiter = createLocalLimiter({ now: () => 0 });
+    expect(rateHeaders(limiter.take('key', policy, { requests: 1, tokens: 100 }))).toEqual({
+      'x-ratelimit-limit-requests': '60',
+      'x-ratelimit-remaining-requests': '59',
+      'x-ratelimit-reset-requests': '1',
+      'x-ratelimit-limit-tokens': '1000',
+      'x-ratelimit-remaining-tokens': '900',
+      'x-ratelimit-reset-tokens': '6',
+    });
+  });
+
+  it('come with Retry-After on a 429, which names the limit that was hit', () => {
+    const limiter = createLocalLimiter({ now: () => 0 });
+    limiter.take('key', policy, { requests: 1, tokens: 1_000 });
+    const tokens = toHttpError(rateLimitError(limiter.take('key', policy, { requests: 1, tokens: 500 })));
+    expect(tokens).toMatchObject({ status: 429, body: { error: { type: 'rate_limit_exceeded', code: 429 } } });
+    expect(tokens.headers).toMatchObject({ 'retry-after': '30', 'x-ratelimit-remaining-tokens': '0' });
+    expect(tokens.body.error.message).toBe('Rate limit of 1000 tokens per minute exceeded: retry in 30 s');
+
+    for (let round = 0; round < 60; round += 1) limiter.take('key', policy, { requests: 1, tokens: 0 });
+    const requests = toHttpError(rateLimitError(limiter.take('key', policy, { requests: 1, tokens: 0 })));
+    expect(requests.headers['retry-after']).toBe('1');
+    expect(requests.body.error.message).toContain('60 requests');
+  });
+});
+
+describe('rate policies', () => {
+  it('give the development account its own rate, and are the same object each time', () => {
+    const limits = { requestsPerMinute: 60, burst: 20, developmentRequestsPerMinute: 6_000, tokensPerMinute: 9 } as LimitsConfig;
+    const policies = createRatePolicies(limits);
+    const caller = (development: boolean) => ({ account: 'a', key: { development } as CallerKey });
+    expect(policies.of(caller(false))).toEqual({ requestsPerMinute: 60, burst: 20, tokensPerMinute: 9 });
+    expect(policies.of(caller(true))).toEqual({ requestsPerMinute: 6_000, burst: 20, tokensPerMinute: 9 });
+    expect(policies.of({ account: 'a', key: null })).toBe(policies.of(caller(false)));
+  });
+});

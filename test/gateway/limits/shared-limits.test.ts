@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import type { RatePolicy } from '../../../src/gateway/limits/limiter.ts';
+import { createRateLimiter } from '../../../src/gateway/limits/redis-limiter.ts';
+import { connectRedis } from '../../../src/store/redis.ts';
+import { whenReady } from './redis-ready.ts';
+
+const POLICY: RatePolicy = { requestsPerMinute: 60, burst: 20, tokensPerMinute: 6_000 };
+const ONE = { requests: 1, tokens: 0 };
+
+/** A gateway's limiter with a connection of its own. A command may take long here: these tests are about the limits, on a busy machine. */
+async function gateway(now = Date.now) {
+  const redis = await connectRedis(inject('redisUrl'), { commandTimeoutMs: 5_000 });
+  onTestFinished(() => redis.disconnect());
+  await whenReady(redis);
+  return { redis, limiter: createRateLimiter({ redis, now }) };
+}
+
+describe('limits shared through Redis', () => {
+  it('are one limit for all gateways', async () => {
+    const gateways = await Promise.all([gateway(), gateway(), gateway()]);
+    const key = randomUUID();
+    const decisions = await Promise.all(Array.from({ length: 200 }, (_, n) => gateways[n % 3]!.limiter.take(key, POLICY, ONE)));
+    // 80, and one more for each second that this took.
+    const allowed = decisions.filter((decision) => decision.allowed).length;
+    expect(allowed).toBeGreaterThanOrEqual(80);
+    expect(allowed).toBeLessThanOrEqual(83);
+    const refused = decisions.find((decision) => !decision.allowed)!;
+    expect(refused.retryAfterS).toBeGreaterThan(0);
+    expect(refused.retryAfterS).toBeLessThanOrEqual(1);
+    expect(refused.requests).toMatchObject({ limit: 80, remaining: 0 });
+  });
+
+  it('report what other gateways have taken', async () => {
+    const [one, two] = await Promise.all([gateway(), gateway()]);
+    const key = randomUUID();
+    for (let round = 0; round < 5; round += 1) await one.limiter.take(key, POLICY, { requests: 1, tokens: 500 });
+    const { requests, tokens } = await two.limiter.take(key, POLICY, { requests: 1, tokens: 500 });
+    expect(requests.remaining).toBeGreaterThanOrEqual(74);
+    expect(requests.remaining).toBeLessThanOrEqual(76);
+    expect(tokens.remaining).toBeGreaterThanOrEqual(3_000);
+    expect(tokens.remaining).toBeLessThan(3_500);
+    expect((await two.limiter.take(key, POLICY, { requests: 1, tokens: 5_000 })).allowed).toBe(false);
+  });
+
+  it('go by the clock of Redis, whatever the gateways think', async () => {
+    const [ahead, behind] = await Promise.all([gateway(() => Date.now() + 3_600_000), gateway(() => Date.now() - 3_600_000)]);
+    const key = randomUUID();
+    for (let round = 0; round < 40; round += 1) {
+      expect((await ahead.limiter.take(key, POLICY, ONE)).allowed).toBe(true);
+      expect((await behind.limiter.take(key, POLICY, ONE)).allowed).toBe(true);
+    }
+    const last = await behind.limiter.take(key, POLICY, { requests: 10, tokens: 0 });
+    expect(last.allowed).toBe(false);
+    expect(last.requests.resetS).toBeLessThanOrEqual(80);
+  });
+
+  it('leave nothing in Redis for longer than they matter', async () => {
+    const { redis, limiter } = await gateway();
+    const key = randomUUID();
+    await limiter.take(key, POLICY, { requests: 30, tokens: 0 });
+    const ttlMs = await redis.pttl(`tollgate:rate:${key}`);
+    expect(ttlMs).toBeGreaterThan(25_000);
+    expect(ttlMs).toBeLessThanOrEqual(31_000);
+  });
+
+  it('go on when Redis forgot the script', async () => {
+    const { redis, limiter } = await gateway();
+    const key = randomUUID();
+    await limiter.take(key, POLICY, ONE);
+    await redis.script('FLUSH');
+    expect(await limiter.take(key, POLICY, ONE)).toMatchObject({ allowed: true, requests: { remaining: 78 } });
+  });
+
+  it('are local for a key that Redis cannot take', async () => {
+    const { redis, limiter } = await gateway();
+    const key = randomUUID();
+    await redis.set(`tollgate:rate:${key}`, 'somebody else wrote this');
+    for (let round = 0; round < 80; round += 1) expect((await limiter.take(key, POLICY, ONE)).allowed).toBe(true);
+    expect((await limiter.take(key, POLICY, ONE)).allowed).toBe(false);
+  });
+});

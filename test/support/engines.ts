@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { openDatabase, type OpenDatabase } from '#store';
+import { freshDatabase } from './fresh-database.ts';
+
+export interface OpenedEngine {
+  readonly database: OpenDatabase;
+  /** Another connection to the same data: PostgreSQL only, the embedded database has one opener. */
+  again(): Promise<OpenDatabase>;
+  /** Closes every connection and removes the data. */
+  dispose(): Promise<void>;
+}
+
+export const ENGINES = ['sqlite', 'postgres'] as const;
+export type EngineName = (typeof ENGINES)[number];
+
+/** An empty database of either engine. */
+export async function openEngine(engine: EngineName): Promise<OpenedEngine> {
+  const opened: OpenDatabase[] = [];
+  const dataDir = engine === 'sqlite' ? mkdtempSync(join(tmpdir(), 'tollgate-test-')) : '';
+  const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
+  const again = async () => {
+    const database = await openDatabase({ url: fresh?.url, dataDir });
+    opened.push(database);
+    return database;
+  };
+  return {
+    database: await again(),
+    again,
+    async dispose() {
+      await Promise.all(opened.map((database) => database.close()));
+      await fresh?.drop();
+      if (dataDir) rmSync(dataDir, { recursive: true });
+    },
+  };
+}

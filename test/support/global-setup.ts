@@ -1,0 +1,36 @@
+import type { TestProject } from 'vitest/node';
+import { startPostgres } from './postgres.ts';
+import { startRedis } from './redis.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** One PostgreSQL for the whole run; a test makes a database of its own in it. */
+    postgresUrl: string;
+    /** One Redis for the whole run; a test uses keys of its own in it. */
+    redisUrl: string;
+  }
+}
+
+/** Starts the servers that tests share and hands their URLs to `inject`. Tests that break a server start one of their own. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const [postgres, redis] = await Promise.all([timed('PostgreSQL', () => startPostgres()), timed('Redis', () => startRedis({ progress: say }))]);
+  // What was found once, and perhaps copied to where it can run, need not be found again by tests with a server of their own.
+  process.env['TOLLGATE_TEST_POSTGRES_BIN'] ??= postgres.bin;
+  project.provide('postgresUrl', postgres.url);
+  project.provide('redisUrl', redis.url);
+  return async () => {
+    await Promise.all([postgres.stop(), redis.stop()]);
+  };
+}
+
+async function timed<T extends { readonly version: string }>(name: string, start: () => Promise<T>): Promise<T> {
+  const begun = performance.now();
+  const server = await start();
+  const version = /\d+(\.\d+)+/.exec(server.version)?.[0] ?? server.version;
+  say(`${name} ${version} started in ${((performance.now() - begun) / 1000).toFixed(1)} s`);
+  return server;
+}
+
+function say(line: string): void {
+  process.stderr.write(`  ${line}\n`);
+}
