@@ -74,7 +74,7 @@ async function tollgate(upstreamPort: number, databaseUrl: string | null): Promi
     const found = await program.until(() => readDiscovery(join(dataDir, 'gateway.json')), 'gateway.json');
     const admin = adminOf(found);
     const account = await admin('/admin/v1/accounts', { name: 'bench' });
-    const id = account['id'] ?? account['account'];
+    const { id } = account;
     if (typeof id !== 'string') throw new Error(`no account id in ${JSON.stringify(account)}`);
     await admin(`/admin/v1/accounts/${encodeURIComponent(id)}/credit`, { amount_usd: '1000000', reference: 'bench' });
     const { key } = await admin(`/admin/v1/accounts/${encodeURIComponent(id)}/keys`, { label: 'bench' });
@@ -117,7 +117,8 @@ function adminOf(gateway: Discovery): (path: string, body: object) => Promise<Re
       body: JSON.stringify(body),
     });
     if (!response.ok) throw new Error(`POST ${path} answered ${response.status}: ${await response.text()}`);
-    return (await response.json()) as Record<string, unknown>;
+    const { data, ...rest } = (await response.json()) as { data: Record<string, unknown> };
+    return { ...data, ...rest };
   };
 }
 

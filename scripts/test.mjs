@@ -92,7 +92,9 @@ function countTests(code) {
   if (!existsSync(REPORT)) return { passed: 0, failed: 1, skipped: 0, complete: false };
   const report = JSON.parse(readFileSync(REPORT, 'utf8'));
   rmSync(REPORT);
-  const brokenFiles = report.testResults.filter((file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed')).length;
+  const brokenFiles = report.testResults.filter(
+    (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
+  ).length;
   const failed = report.numFailedTests + brokenFiles;
   return {
     passed: report.numPassedTests,
@@ -107,7 +109,9 @@ function summarise() {
   console.log('\nSummary');
   for (const { name, ok, seconds } of results) console.log(`  ${ok ? 'ok    ' : 'FAILED'}  ${name} (${seconds.toFixed(1)} s)`);
   const note = tests.complete ? '' : ', the run ended before its report';
-  console.log(`  ${tests.code === 0 ? 'ok    ' : 'FAILED'}  tests (${tests.seconds.toFixed(1)} s${tests.skipped > 0 ? `, ${tests.skipped} skipped` : ''}${note})`);
+  console.log(
+    `  ${tests.code === 0 ? 'ok    ' : 'FAILED'}  tests (${tests.seconds.toFixed(1)} s${tests.skipped > 0 ? `, ${tests.skipped} skipped` : ''}${note})`,
+  );
   const failed = tests.failed + results.filter((result) => !result.ok).length;
   console.log(`${tests.passed} passed, ${failed} failed`);
   return failed === 0 && tests.code === 0 ? 0 : 1;

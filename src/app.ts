@@ -52,6 +52,7 @@ import {
   type Config,
   type KeyStore,
   type Logger,
+  type ServerOptions,
 } from '#gateway';
 import { chatRoutes, modelsRoutes } from './openai/index.ts';
 import { VERSION } from './version.ts';
@@ -140,8 +141,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       drainMs: config.billing.drainMs,
       drainBytes: config.billing.drainBytes,
       refuse: refuseLock,
-      receipt: (call, end, settlement) =>
-        call.stream || !(call.wantsReceipt || config.billing.receipts === 'always') ? null : receipts.sign(receiptOfCall(call, end, settlement, now())),
+      receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
       onResolved: (call, resolution) => {
         observer.resolved(call, resolution);
         if (resolution.state === 'unresolved') logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
@@ -176,16 +176,14 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => clearInterval(sweeper));
 
     let draining = false;
-    const server = createServer({
-      limits: config.limits,
-      onError: (error, request) => logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed'),
-    });
+    const onError: ServerOptions['onError'] = (error, request) => logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
+    const server = createServer({ limits: config.limits, onError });
     cleanUp.push(() => server.close());
     countAnswers(server, metrics);
     await referenceRoutes(server, { version: VERSION });
     const totals = (account: string) => accountTotals(database, account);
     const audited = () => audit(database, { now });
-    await server.register(chatRoutes({ pipeline, idempotency, limits: config.limits, upstream: config.upstream }), { prefix: '/api/v1' });
+    await server.register(chatRoutes({ pipeline, idempotency, config, now, onError }), { prefix: '/api/v1' });
     await server.register(modelsRoutes({ catalog, health }), { prefix: '/api/v1' });
     await server.register(providerRoutes({ catalog, health }), { prefix: '/api/v1' });
     await server.register(accountRoutes({ admit: pipeline.admit, keys, ledger, totals, receipt: (record) => signed(receiptOfRecord(record)), now }), {

@@ -43,7 +43,8 @@ export interface EndFrame {
   readonly usage: Usage | null;
   readonly outcome: 'complete' | 'free' | 'over_cap';
   readonly estimated: boolean;
-  readonly detail: string;
+  /** How the run went, kept on the generation as JSON. */
+  readonly detail: Readonly<Record<string, unknown>>;
   readonly tail: unknown;
 }
 
@@ -124,7 +125,7 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, call: C,
   const finish = async (end: EndFrame): Promise<SettledFrame> => {
     let settlement: Settlement;
     try {
-      settlement = await settle(options, billable, end);
+      settlement = await settle(options, billable, end, gone);
     } catch (error) {
       // Never release after an attempt to settle: it may have been committed. The lock expires if it was not.
       resolve('unresolved', NOTHING, end, error);
@@ -135,7 +136,7 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, call: C,
   };
   const fail = async (error: unknown): Promise<void> => {
     try {
-      await options.ledger.release({ id: billable.id, detail: failureDetail(error) });
+      await options.ledger.release({ id: billable.id, detail: failureDetail(error, gone) });
     } catch (unavailable) {
       resolve('unresolved', NOTHING, null, unavailable);
       return;
@@ -199,7 +200,7 @@ async function lock<C>(options: BillOptions<C>, call: C, billable: Billable): Pr
   if (!result.ok) throw options.refuse(call, result);
 }
 
-async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFrame): Promise<Settlement> {
+async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFrame, clientGone: boolean): Promise<Settlement> {
   const quote = billable.quotes.find((candidate) => candidate.price.id === end.price);
   if (!quote) throw new Error(`call ${billable.id} ended with price ${end.price}, which its lock does not hold`);
   const charge = chargeOf(quote, end, billable.ceiling);
@@ -212,7 +213,7 @@ async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFr
     draw: !billable.ceiling,
     feeBps: options.feeBps,
     usage: usageToText(end.usage ?? {}),
-    detail: end.detail,
+    detail: JSON.stringify({ ...end.detail, clientGone }),
   });
   return resolution(billable, result);
 }
@@ -232,6 +233,6 @@ function resolution(billable: Billable, result: SettleResult): Settlement {
   throw new Error(`call ${billable.id} could not be settled: ${result.reason}`);
 }
 
-function failureDetail(error: unknown): string {
-  return JSON.stringify({ outcome: 'failed', error: error instanceof Error ? error.message : String(error) });
+function failureDetail(error: unknown, clientGone: boolean): string {
+  return JSON.stringify({ outcome: 'failed', clientGone, error: error instanceof Error ? error.message : String(error) });
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { MoneyError, parseUsd, type MicroUsd } from './money.ts';
+import { MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
 
 /** What a provider can charge for. A protocol maps what it counts onto these; billing never learns which protocol it was. */
 export const METERS = ['prompt', 'completion', 'image', 'second', 'call'] as const;
@@ -55,6 +55,23 @@ export function parseRates(pricing: Readonly<Record<string, unknown>>): Rates {
     rates[meter] = PER_MILLION.has(meter) ? amount : amount * UNITS;
   }
   return rates;
+}
+
+/** The inverse of parseRates, for display: USD per 1M for `prompt` and `completion`, USD per unit for the others. */
+export function ratesToUsd(rates: Rates): Partial<Record<Meter, number>> {
+  const usd: Partial<Record<Meter, number>> = {};
+  for (const meter of METERS) {
+    const rate = rates[meter];
+    if (rate !== undefined) usd[meter] = toUsdNumber(PER_MILLION.has(meter) ? rate : rate / UNITS);
+  }
+  return usd;
+}
+
+/** USD for one unit of a meter as an exact decimal text: a rate of 150,000 (0.15 USD per 1M tokens) is "0.00000015" a token. */
+export function unitUsd(rate: MicroUsd): string {
+  const digits = rate.toString().padStart(13, '0');
+  const fraction = digits.slice(-12).replace(/0+$/, '');
+  return digits.slice(0, -12) + (fraction ? `.${fraction}` : '');
 }
 
 /** The id of a price version: a digest of who charges what for which service, so that every gateway derives the same id. */

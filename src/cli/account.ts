@@ -42,11 +42,10 @@ export function accountCommand(): Command {
     ).action((name: string, flags: AdminFlags & { label?: string }) =>
       administer(flags, {
         create: true,
-        run: (admin) =>
-          admin.request('POST', '/accounts', {
-            ...(name.includes(':') ? { account: name } : { name }),
-            ...(flags.label === undefined ? {} : { label: flags.label }),
-          }) as Promise<Account>,
+        run: async (admin) => {
+          const named = name.includes(':') ? { account: name } : { name };
+          return (await admin.request('POST', '/accounts', flags.label === undefined ? named : { ...named, label: flags.label })).data as Account;
+        },
         show: (account) => `${describe(account, paint)}\n\nNext: tollgate account credit ${name} 10`,
       }),
     ),
@@ -73,7 +72,7 @@ export function accountCommand(): Command {
     withAdminOptions(
       new Command('show').summary('one account').description('One account: balance and all-time figures.').argument('<account>', 'its name or id'),
     ).action((name: string, flags: AdminFlags) =>
-      administer(flags, { run: (admin) => admin.request('GET', accountPath(name)) as Promise<Account>, show: (account) => describe(account, paint) }),
+      administer(flags, { run: async (admin) => (await admin.request('GET', accountPath(name))).data as Account, show: (account) => describe(account, paint) }),
     ),
   );
 
@@ -87,8 +86,10 @@ export function accountCommand(): Command {
         .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
     ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) =>
       administer(flags, {
-        run: (admin) =>
-          admin.request('POST', `${accountPath(name)}/credit`, { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` }) as Promise<Credit>,
+        run: async (admin) => {
+          const credit = { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` };
+          return (await admin.request('POST', `${accountPath(name)}/credit`, credit)).data as Credit;
+        },
         show: ({ account, amount_micro_usdc, reference, duplicate }) =>
           duplicate
             ? `${paint('yellow', 'Nothing was added:')} ${reference} was credited before. ${account.id} has ${account.balance_usd} USD.`

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
-import { loadConfig, localAccount } from '#gateway';
+import { Option, type Command } from 'commander';
+import { loadConfig, localAccount, type Config } from '#gateway';
 import { createApp } from '../app.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { CliError } from './cli-error.ts';
@@ -9,11 +9,15 @@ import { findGateway } from './discovery.ts';
 
 /** The administration of a gateway: the running one, or its database where none runs. Both speak the same admin API. */
 export interface AdminClient {
-  /** What is spoken to, for messages. */
-  readonly where: string;
-  /** `path` is below `/admin/v1`. Resolves with the answer's `data`; rejects with CliError. */
-  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<unknown>;
+  /** `path` is below `/admin/v1`. Resolves with the answer's body, which has `data`; rejects with CliError. */
+  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Answer>;
   close(): Promise<void>;
+}
+
+/** An answer of the admin API. `key` is there only where a key was made. */
+export interface Answer {
+  readonly data: unknown;
+  readonly key?: string;
 }
 
 export interface AdminFlags {
@@ -26,40 +30,41 @@ export interface AdminFlags {
 
 /** Options of every command that administers a gateway. */
 export function withAdminOptions(command: Command): Command {
-  return command
-    .option('--json', 'print JSON instead of a table')
-    .optionsGroup('Which gateway:')
-    .option('--url <address>', 'address of a running gateway (TOLLGATE_URL); by default the one that runs on the data directory')
-    .option('--admin-key <key>', 'its admin key (TOLLGATE_ADMIN_KEY, which does not show in process lists)')
-    .option('--data <directory>', 'data directory (TOLLGATE_DATA)')
-    .option('-c, --config <file>', 'TOML file that names the data directory or the database');
+  const gateway = (flags: string, description: string) => command.addOption(new Option(flags, description).helpGroup('Which gateway:'));
+  command.option('--json', 'print JSON instead of a table');
+  gateway('--url <address>', 'address of a running gateway (TOLLGATE_URL); by default the one that runs on the data directory');
+  gateway('--admin-key <key>', 'its admin key; better in TOLLGATE_ADMIN_KEY, which process lists do not show');
+  gateway('--data <directory>', 'data directory (TOLLGATE_DATA)');
+  gateway('-c, --config <file>', 'TOML file that names the data directory or the database');
+  return command;
 }
 
 const REQUEST_MS = 10 * 60_000;
 
-/**
- * Finds the gateway: `--url`, else the one that runs on the data directory, else opens its database directly.
- * `create`: a data directory without a database is given one; else that is an error.
- */
-export async function openAdmin(flags: AdminFlags, { create = false }: { readonly create?: boolean } = {}): Promise<AdminClient> {
+/** Where a command finds its gateway. */
+export interface Found {
+  /** null: none runs, so the database is to be opened. */
+  readonly running: AdminClient | null;
+  readonly config: Config;
+}
+
+/** Finds the gateway: `--url`, else the one that runs on the data directory. Throws CliError when neither it nor a database is there. */
+export async function findAdmin(flags: AdminFlags, { create = false }: { readonly create?: boolean } = {}): Promise<Found> {
   const { env } = process;
   const config = loadConfig({ file: flags.config ?? null, env, mode: 'production', overrides: { 'server.data_dir': flags.data } });
   const keyGiven = flags.adminKey ?? config.adminKey;
   const url = flags.url ?? env['TOLLGATE_URL'];
-  const running = findGateway(config.dataDir);
+  const file = findGateway(config.dataDir);
 
   if (url) {
-    if (!URL.canParse(url)) throw new CliError(`--url is not an address: ${url}\nGive it as http://127.0.0.1:8402`);
+    if (!/^https?:/.test(url) || !URL.canParse(url)) throw new CliError(`--url is not an address: ${url}\nGive it as http://127.0.0.1:8402`);
     const base = url.replace(/\/+$/, '');
-    const key = keyGiven ?? (running?.base_url === base ? running.admin_key : null);
+    const key = keyGiven ?? (file?.base_url === base ? file.admin_key : null);
     if (!key) throw new CliError(`The admin key of ${base} is not known.\nSet TOLLGATE_ADMIN_KEY, or give --admin-key.`);
-    return remote(base, key);
+    return { running: remote(base, key), config };
   }
-  if (running) {
-    const client = remote(running.base_url, keyGiven ?? running.admin_key);
-    // Its process id may belong to another program by now.
-    if (await isThere(running.base_url)) return client;
-  }
+  // The process id of a gateway that was killed may belong to another program by now: ask the address as well.
+  if (file && (await isThere(file.base_url))) return { running: remote(file.base_url, keyGiven ?? file.admin_key), config };
 
   if (config.databaseUrl === null && !create && !existsSync(join(config.dataDir, 'tollgate.db'))) {
     throw new CliError(
@@ -67,10 +72,16 @@ export async function openAdmin(flags: AdminFlags, { create = false }: { readonl
         `Start one (npm start), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`,
     );
   }
-  const adminKey = keyGiven ?? loadAdminKey(config.dataDir);
-  const app = await createApp({ ...config, adminKey, logLevel: 'silent', otlpEndpoint: null }, {});
+  return { running: null, config };
+}
+
+/** The running gateway, else one that is made for this command on the database and takes no calls. `create`: a missing database is made. */
+export async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean } = {}): Promise<AdminClient> {
+  const { running, config } = await findAdmin(flags, options);
+  if (running) return running;
+  const adminKey = flags.adminKey ?? config.adminKey ?? loadAdminKey(config.dataDir);
+  const app = await createApp({ ...config, adminKey, logLevel: 'silent', otlpEndpoint: null, redisUrl: null });
   return {
-    where: config.databaseUrl === null ? `the database in ${config.dataDir}` : 'the PostgreSQL database',
     async request(method, path, body) {
       const response = await app.server.inject({
         method,
@@ -78,7 +89,7 @@ export async function openAdmin(flags: AdminFlags, { create = false }: { readonl
         headers: { authorization: `Bearer ${adminKey}` },
         ...(body === undefined ? {} : { payload: body }),
       });
-      return readAnswer(response.statusCode, response.body, 'the database');
+      return readAnswer(response.statusCode, response.body, 'The database');
     },
     close: () => app.close(),
   };
@@ -86,7 +97,6 @@ export async function openAdmin(flags: AdminFlags, { create = false }: { readonl
 
 function remote(base: string, key: string): AdminClient {
   return {
-    where: base,
     async request(method, path, body) {
       let response: Response;
       try {
@@ -106,15 +116,15 @@ function remote(base: string, key: string): AdminClient {
   };
 }
 
-function readAnswer(status: number, text: string, where: string): unknown {
-  let body: { data?: unknown; error?: { message?: string } } | null;
+function readAnswer(status: number, text: string, where: string): Answer {
+  let body: Partial<Answer> & { error?: { message?: string } };
   try {
-    body = JSON.parse(text) as typeof body;
+    body = (JSON.parse(text) ?? {}) as typeof body;
   } catch {
     throw new CliError(`${where} answered with something that is not JSON (status ${status}). Is it a tollgate?`);
   }
-  if (status < 400 && body !== null && 'data' in body) return body.data;
-  const message = body?.error?.message ?? `status ${status}`;
+  if (status < 400 && 'data' in body) return { ...body, data: body.data };
+  const message = body.error?.message ?? `status ${status}`;
   throw new CliError(status === 401 ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.` : message);
 }
 
@@ -132,12 +142,11 @@ async function isThere(base: string): Promise<boolean> {
 export async function administer<T>(
   flags: AdminFlags,
   options: { readonly create?: boolean; readonly run: (admin: AdminClient) => Promise<T>; readonly show: (result: T) => string },
-): Promise<T> {
+): Promise<void> {
   const admin = await openAdmin(flags, { create: options.create ?? false });
   try {
     const result = await options.run(admin);
     process.stdout.write(`${flags.json ? JSON.stringify(result, null, 2) : options.show(result)}\n`);
-    return result;
   } finally {
     await admin.close();
   }
@@ -147,7 +156,7 @@ export async function administer<T>(
 export async function listAll<T>(admin: AdminClient, path: string): Promise<readonly T[]> {
   const all: T[] = [];
   for (;;) {
-    const page = (await admin.request('GET', `${path}?limit=${PAGE}&offset=${all.length}`)) as readonly T[];
+    const page = (await admin.request('GET', `${path}?limit=${PAGE}&offset=${all.length}`)).data as readonly T[];
     all.push(...page);
     if (page.length < PAGE) return all;
   }

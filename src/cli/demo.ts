@@ -23,8 +23,9 @@ const MODELS = [
 
 /** Starts the demo provider as a process of its own: a provider like any other, reached over HTTP. It ends when this process does. */
 export async function startDemo(): Promise<Demo> {
-  const program = fileURLToPath(new URL('../demo/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const program = fileURLToPath(new URL('../demo/provider.ts', import.meta.url));
+  // Detached: a Ctrl-C in the terminal must not end it while the gateway lets running calls finish. The end of its input does.
+  const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   // Writing to a process that is gone is no news: `exit` tells it.
   child.stdin.on('error', () => {});
   const exited = once(child, 'exit').then(([code, signal]: unknown[]) => (signal ? `signal ${String(signal)}` : `exit code ${String(code)}`));
@@ -56,8 +57,8 @@ export async function startDemo(): Promise<Demo> {
       maxOutputTokens: 4096,
       inputModalities: [...inputModalities],
       outputModalities: ['text'],
-      upstreamModel: name.slice('demo/'.length),
-      apiBase: `${url}/v1`,
+      upstreamModel: name,
+      apiBase: url,
       apiKey: null,
     })),
     onExit(listener) {

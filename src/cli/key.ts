@@ -16,9 +16,6 @@ interface Key {
   readonly allowed_services: readonly string[] | null;
   readonly development: boolean;
 }
-interface NewKey {
-  readonly key: string;
-}
 interface CreateFlags extends AdminFlags {
   readonly name?: string;
   readonly limit?: string;
@@ -59,7 +56,7 @@ export function keyCommand(): Command {
         .option('--development', 'a key for play money, which production refuses'),
     ).action((account: string, flags: CreateFlags) =>
       administer(flags, {
-        run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, keyBody(flags)) as Promise<NewKey>,
+        run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, keyBody(flags)),
         show: ({ key }) => `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`,
       }),
     ),

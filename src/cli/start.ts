@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
-import { loadConfig, type ServiceConfig } from '#gateway';
+import { createConsumerStore, loadConfig, type ServiceConfig } from '#gateway';
 import type { App } from '../app.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { askYesNo } from './ask.ts';
@@ -81,6 +81,7 @@ async function start(flags: StartFlags): Promise<void> {
           amount: PLAY_MONEY,
           memo: 'play money of the development account',
         });
+        await createConsumerStore(app.database, { now: Date.now }).create(DEVELOPMENT_ACCOUNT, 'development');
         key = await developmentKey(app, config.dataDir);
       },
       async ready(app, baseUrl) {

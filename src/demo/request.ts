@@ -35,7 +35,7 @@ export interface ChatRequest {
   readonly tools: readonly Tool[];
   readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string };
   readonly parallelToolCalls: boolean;
-  /** JSON Schema of the answer where one is asked for; an empty one for "any JSON object". */
+  /** JSON Schema of the answer where one is asked for; null for an ordinary one. */
   readonly answerSchema: unknown;
   /** Milliseconds between the tokens of a stream; null for the server's own pace. */
   readonly paceMs: number | null;
@@ -140,8 +140,8 @@ function parseStop(stop: unknown): readonly string[] {
 
 function parseAnswerSchema(format: unknown): unknown {
   if (!isObject(format)) return null;
-  if (format['type'] === 'json_object') return {};
-  return format['type'] === 'json_schema' && isObject(format['json_schema']) ? (format['json_schema']['schema'] ?? {}) : null;
+  if (format['type'] === 'json_object') return { type: 'object' };
+  return format['type'] === 'json_schema' && isObject(format['json_schema']) ? (format['json_schema']['schema'] ?? { type: 'object' }) : null;
 }
 
 function countPrompt(messages: readonly Message[], tools: unknown): number {

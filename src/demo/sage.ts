@@ -7,14 +7,17 @@ import { countTokens } from './tokens.ts';
 export function composeAnswer(request: ChatRequest, choice: number): string {
   const last = request.messages.at(-1);
   const user = request.messages.findLast((message) => message.role === 'user');
-  const said = user?.text.trim() ?? '';
-  if (request.answerSchema !== null) return JSON.stringify(exampleFor({ type: 'object', ...(request.answerSchema as object) }, said));
   const seen = describePictures(user?.pictures ?? []);
-  if (request.model.endsWith('echo')) return [said, seen].filter((part) => part !== '').join('\n');
+  if (request.model.endsWith('echo')) return [user?.text ?? '', seen].filter((part) => part !== '').join('\n');
+  const said = (user?.text ?? '').slice(0, HEARD_MAX).trim();
+  if (request.answerSchema !== null) return JSON.stringify(exampleFor(request.answerSchema, said) ?? {});
   if (last?.role === 'tool') return `The tool answered: ${last.text.slice(0, 500)}`;
   const answer = seen !== '' && said === '' ? '' : answerTo(said, request, choice);
   return [seen, answer].filter((part) => part !== '').join(' ');
 }
+
+// The rules read this much of a message: they are patterns, and a pattern may need the square of its text's length.
+const HEARD_MAX = 4000;
 
 interface Topic {
   readonly asks: RegExp;
@@ -31,7 +34,7 @@ const TOPICS: readonly Topic[] = [
     asks: /\bhow (?:many|long)\b|\bcount the\b/i,
     answer: (said) => {
       const text = /["“:]\s*([^"”]+)/.exec(said)?.[1]?.trim();
-      return text === undefined ? null : `That is ${plural(wordsOf(text).length, 'word')} and ${plural([...text].length, 'character')}.`;
+      return text === undefined ? null : `That is ${plural(wordsOf(text).length, 'word')} and ${plural(Array.from(text).length, 'character')}.`;
     },
   },
   {
@@ -73,7 +76,7 @@ function answerTo(said: string, request: ChatRequest, choice: number): string {
   }
   if (said === '') return `You said nothing, and that is fine. ${INVITATION}`;
   const openings = ['You said', 'I read', 'I heard', 'Your words'];
-  const shown = said.length > 200 ? `${[...said].slice(0, 200).join('')}…` : said;
+  const shown = said.length > 200 ? `${said.slice(0, 200).toWellFormed()}…` : said;
   return `${pick(openings, said, request.seed + choice)}: "${shown}" (${plural(wordsOf(said).length, 'word')}, ${plural(countTokens(said), 'token')}). I am a demo with a few rules and no model behind me, so that is all I make of it. ${INVITATION}`;
 }
 

@@ -22,7 +22,7 @@ export function exampleFor(schema: unknown, said: string): unknown {
       case 'object': {
         const properties = isObject(part['properties']) ? part['properties'] : {};
         const required = Array.isArray(part['required']) ? part['required'] : Object.keys(properties);
-        const wanted = Object.keys(properties).filter((key) => required.includes(key) || mentions(said, key));
+        const wanted = Object.keys(properties).filter((key) => required.includes(key) || isSpokenOf(properties[key], key, said));
         return Object.fromEntries(wanted.map((key) => [key, make(properties[key], key, depth + 1)]));
       }
       case 'array':
@@ -91,6 +91,12 @@ function exampleString(schema: Readonly<Record<string, unknown>>, name: string, 
 function limit(schema: Readonly<Record<string, unknown>>, name: string): number | null {
   const value = schema[name];
   return typeof value === 'number' ? value : null;
+}
+
+/** A property that nobody requires is filled in when its name, or one of the words it allows, was said. */
+function isSpokenOf(property: unknown, name: string, said: string): boolean {
+  const allowed = isObject(property) && Array.isArray(property['enum']) ? property['enum'] : [];
+  return mentions(said, name) || allowed.some((value) => typeof value === 'string' && mentions(said, value));
 }
 
 function mentions(said: string, word: string): boolean {

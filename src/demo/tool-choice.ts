@@ -10,7 +10,7 @@ export interface ToolCall {
 /** The tools that this request calls for: the forced one, or those whose names the user speaks of. None once their results are in. */
 export function chooseTools(request: ChatRequest): readonly ToolCall[] {
   if (request.tools.length === 0 || request.toolChoice === 'none' || request.messages.at(-1)?.role === 'tool') return [];
-  const said = request.messages.findLast((message) => message.role === 'user')?.text ?? '';
+  const said = request.messages.findLast((message) => message.role === 'user')?.text.slice(0, 4000) ?? '';
   const { toolChoice } = request;
   const named =
     typeof toolChoice === 'object'

@@ -173,7 +173,7 @@ export interface Call {
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** The consumer's W3C `traceparent` header, as it came. */
-  readonly traceparent?: string | null;
+  readonly traceparent: string | null;
   /** Wall-clock limit of the whole call in milliseconds. */
   readonly timeoutMs: number;
   readonly wantsReceipt: boolean;

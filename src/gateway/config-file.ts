@@ -58,7 +58,9 @@ function parseToml(text: string, file: string | null): Table {
     if (!(error instanceof TomlError)) throw error;
     // The rest of the parser's message quotes the line, which may hold a secret.
     const wrong = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '');
-    throw new ConfigError([{ file, line: error.line, key: `column ${error.column}`, wrong: `is not TOML: ${wrong}`, right: 'TOML; see https://toml.io' }]);
+    throw new ConfigError([
+      { file, line: error.line, key: `column ${error.column}`, wrong: `is not TOML: ${wrong}`, right: 'TOML; see https://toml.io' },
+    ]);
   }
 }
 
@@ -103,7 +105,8 @@ function collect(table: Table, keys: readonly OptionKey[], reading: Reading): Ma
 
 function unknownSection(section: string, sections: readonly string[], keys: readonly OptionKey[], reading: Reading): void {
   const path = printable(section, 64);
-  if (section === 'router') return complain(reading, path, 'is for the provider proxy', 'a file with [[models]] only; the gateway does not dial a router');
+  if (section === 'router')
+    return complain(reading, path, 'is for the provider proxy', 'a file with [[models]] only; the gateway does not dial a router');
   const home = keys.find((key) => key.split('.')[1] === section);
   if (home) return complain(reading, path, 'is not an option here', `put it below [${home.split('.')[0]}]`);
   const guess = nearest(section, sections);

@@ -157,7 +157,8 @@ function readApiBase(value: unknown): string {
   if (fault !== null || !url) throw new WrongValue(value.includes('@') ? `${fault}` : `is ${show(value)}: it ${fault}`, right);
   if (url.search || url.hash || value.includes('?') || value.includes('#')) throw new WrongValue('has a query or a fragment', right);
   const path = url.pathname.replace(/\/+$/, '');
-  if (path.endsWith(CHAT_PATH)) throw new WrongValue(`is ${show(value)}`, `the address up to ${CHAT_PATH}: ${url.origin}${path.slice(0, -CHAT_PATH.length)}`);
+  if (path.endsWith(CHAT_PATH))
+    throw new WrongValue(`is ${show(value)}`, `the address up to ${CHAT_PATH}: ${url.origin}${path.slice(0, -CHAT_PATH.length)}`);
   return `${url.origin}${path || '/v1'}`;
 }
 

@@ -41,7 +41,8 @@ export function whole(options: Common & { readonly min: number; readonly max: nu
     secret: false,
     meaning,
     read: (value) => {
-      if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) throw new WrongValue(`is ${show(value)}`, `a ${takes}`);
+      if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
+        throw new WrongValue(`is ${show(value)}`, `a ${takes}`);
       return value;
     },
     fromText: (text) => (/^\d{1,15}$/.test(text) ? Number(text) : text),
@@ -68,7 +69,9 @@ export function choice<const W extends string>(options: Common & { readonly of: 
 }
 
 /** Text that a check accepts: the check returns what is wrong with it, or null. */
-export function text(options: Common & { readonly takes: string; readonly default: string; readonly fault: (value: string) => string | null }): Option<string> {
+export function text(
+  options: Common & { readonly takes: string; readonly default: string; readonly fault: (value: string) => string | null },
+): Option<string> {
   return {
     env: options.env ?? null,
     takes: options.takes,

@@ -92,7 +92,12 @@ export const OPTIONS = {
   'limits.json_depth_max': whole({ min: 8, max: 512, default: 64, meaning: 'Deepest nesting of a JSON body.' }),
   'limits.json_keys_max': whole({ min: 100, max: 1_000_000, default: 10_000, meaning: 'Most keys of a JSON body.' }),
   'limits.request_timeout_ms': whole({ min: 100, max: HOUR_MS, default: MINUTE_MS, meaning: 'Time that a client has to send its whole request.' }),
-  'limits.drain_on_shutdown_ms': whole({ min: 0, max: HOUR_MS, default: 30_000, meaning: 'Time that running calls have to finish when the gateway stops.' }),
+  'limits.drain_on_shutdown_ms': whole({
+    min: 0,
+    max: HOUR_MS,
+    default: 30_000,
+    meaning: 'Time that running calls have to finish when the gateway stops.',
+  }),
 
   'billing.fee_bps': whole({ min: 0, max: 10_000, default: 0, meaning: "Operator's fee in basis points of what a call costs; 100 is one percent." }),
   'billing.drain_ms': whole({
@@ -121,7 +126,12 @@ export const OPTIONS = {
     meaning: 'Longest wait for the head of a reply. An answer that is not streamed has its head only when the provider has finished.',
   }),
   'upstream.idle_timeout_ms': whole({ min: 100, max: HOUR_MS, default: 2 * MINUTE_MS, meaning: 'Longest silence inside a reply.' }),
-  'upstream.call_timeout_ms': whole({ min: 100, max: 24 * HOUR_MS, default: 10 * MINUTE_MS, meaning: 'Longest duration of a whole call, all attempts together.' }),
+  'upstream.call_timeout_ms': whole({
+    min: 100,
+    max: 24 * HOUR_MS,
+    default: 10 * MINUTE_MS,
+    meaning: 'Longest duration of a whole call, all attempts together.',
+  }),
   'upstream.attempts_max': whole({ min: 1, max: 3, default: 3, meaning: 'Most providers that one call is tried at.' }),
   'upstream.reply_bytes_max': whole({ min: KIB, max: 1024 * MIB, default: 64 * MIB, meaning: 'Largest reply of a provider.' }),
   'upstream.connections_max': whole({ min: 1, max: 65_535, default: 1_024, meaning: 'Most connections to one provider address.' }),

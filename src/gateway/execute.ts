@@ -125,7 +125,7 @@ function toEndFrame(candidate: Candidate, end: ReplyEnd, times: { attempt: numbe
     usage: end.usage,
     outcome: end.outcome,
     estimated: end.estimated,
-    detail: JSON.stringify({
+    detail: {
       service: offer.service,
       providerName: offer.provider.name,
       outcome: end.outcome,
@@ -134,7 +134,7 @@ function toEndFrame(candidate: Candidate, end: ReplyEnd, times: { attempt: numbe
       attempts: times.attempt + 1,
       firstByteMs: Math.round(times.firstByteMs),
       durationMs: Math.round(times.durationMs),
-    }),
+    },
     tail: end.tail,
   };
 }

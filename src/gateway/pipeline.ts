@@ -29,8 +29,6 @@ export interface CallRequest {
   readonly estimate: (offer: Offer) => Usage;
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** The consumer's W3C `traceparent` header, as it came. */
-  readonly traceparent?: string | null;
-  /** The consumer's W3C `traceparent` header, as it came. */
   readonly traceparent: string | null;
   /** The consumer asked for a signed receipt in the reply. */
   readonly wantsReceipt: boolean;
@@ -115,6 +113,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const candidates: Candidate[] = [];
       let service: string | null = null;
       let offered: readonly Offer[] = [];
+      let unfit: GatewayError | null = null;
       for (const target of request.targets) {
         const resolved = catalog.resolve(target, request.primitive);
         authorise(request.caller, resolved.service);
@@ -124,10 +123,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         const preferences = resolved.sort ? { ...request.preferences, sort: resolved.sort } : request.preferences;
         for (const offer of router.choose(resolved.offers, preferences, request.stickyKey)) {
           if (candidates.length >= options.attemptsMax) break;
-          candidates.push({ offer, estimate: estimate(offer, request.estimate(offer)) });
+          try {
+            candidates.push({ offer, estimate: estimate(offer, request.estimate(offer)) });
+          } catch (error) {
+            // This offer cannot do what is asked; another one may.
+            if (!(error instanceof GatewayError)) throw error;
+            unfit ??= error;
+          }
         }
       }
-      if (candidates.length === 0) throw unavailable(request, offered, options.health);
+      if (candidates.length === 0) throw unfit ?? unavailable(request, offered, options.health);
       return {
         id: nextCallId(),
         primitive: request.primitive,
@@ -140,7 +145,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         exchange: request.exchange,
         stickyKey: request.stickyKey,
         metadata: request.metadata,
-        traceparent: request.traceparent ?? null,
+        traceparent: request.traceparent,
         timeoutMs: options.callTimeoutMs,
         wantsReceipt: request.wantsReceipt,
       };

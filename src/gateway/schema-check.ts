@@ -35,7 +35,7 @@ function toError(error: ErrorObject): GatewayError {
     const known = Object.keys(node.properties ?? {}).join(', ');
     return new GatewayError('invalid_request', `${param} is not known here; known are ${known}`, { param });
   }
-  const annotated = (error.parentSchema as Record<string, unknown> | undefined)?.[MUST_BE];
+  const annotated: unknown = error.parentSchema?.[MUST_BE];
   const right = typeof annotated === 'string' ? `must be ${annotated}` : (error.message ?? 'is not valid');
   return new GatewayError('invalid_request', `${at || 'The body'} ${right}, not ${shown(error.data)}`, at ? { param: at } : {});
 }
@@ -57,5 +57,5 @@ function shown(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value === 'object') return 'an object';
   if (typeof value === 'string') return value.length > 40 ? `${JSON.stringify(printable(value).slice(0, 40))}…` : JSON.stringify(printable(value));
-  return String(value);
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : 'nothing';
 }

@@ -45,7 +45,9 @@ export function checkFits(body: ChatBody, size: PromptSize, offer: Offer): void 
   }
   const missing = size.images > 0 && !inputModalities.includes('image') ? 'image' : size.audio && !inputModalities.includes('audio') ? 'audio' : null;
   if (missing) {
-    throw new GatewayError('unprocessable', `${offer.service} takes no ${missing} input; it takes ${inputModalities.join(', ')}`, { param: 'messages' });
+    throw new GatewayError('unprocessable', `${offer.service} takes no ${missing} input; it takes ${inputModalities.join(', ')}`, {
+      param: 'messages',
+    });
   }
 }
 

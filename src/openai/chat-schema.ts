@@ -74,7 +74,12 @@ const names = (about: string) => ({
   description: about,
   [MUST_BE]: 'an array of at most 64 provider ids or names',
 });
-const object = (about: string, rest: Record<string, unknown> = {}) => ({ type: ['object', 'null'], description: about, [MUST_BE]: 'an object', ...rest });
+const object = (about: string, rest: Record<string, unknown> = {}) => ({
+  type: ['object', 'null'],
+  description: about,
+  [MUST_BE]: 'an object',
+  ...rest,
+});
 const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
 
 const PART = {
@@ -92,14 +97,19 @@ const PART = {
       [MUST_BE]: 'an object such as {"url": "https://…"}',
     },
   },
+  // What is required comes first, as the first branch that fails is the one that is reported.
   allOf: [
     {
-      if: { properties: { type: { const: 'text' } } },
-      then: { required: ['text'], properties: { text: { [MUST_BE]: 'the text of the part' } } },
+      anyOf: [
+        { required: ['text'], properties: { text: { [MUST_BE]: 'the text of the part' } } },
+        { properties: { type: { not: { const: 'text' } } } },
+      ],
     },
     {
-      if: { properties: { type: { const: 'image_url' } } },
-      then: { required: ['image_url'], properties: { image_url: { [MUST_BE]: 'an object such as {"url": "https://…"}' } } },
+      anyOf: [
+        { required: ['image_url'], properties: { image_url: { [MUST_BE]: 'an object such as {"url": "https://…"}' } } },
+        { properties: { type: { not: { const: 'image_url' } } } },
+      ],
     },
   ],
   [MUST_BE]: 'an object with a type, such as {"type": "text", "text": "…"}',
@@ -114,11 +124,10 @@ const MESSAGE = {
     tool_calls: { type: ['array', 'null'], items: { type: 'object', [MUST_BE]: 'an object' }, [MUST_BE]: 'an array of tool calls' },
   },
   // An assistant message may be nothing but tool calls, and a function result may be null.
-  if: { properties: { role: { enum: ['system', 'developer', 'user', 'tool'] } } },
-  then: {
-    required: ['content'],
-    properties: { content: { type: ['string', 'array'], [MUST_BE]: 'a string or an array of parts' } },
-  },
+  anyOf: [
+    { required: ['content'], properties: { content: { type: ['string', 'array'], [MUST_BE]: 'a string or an array of parts' } } },
+    { properties: { role: { enum: ['assistant', 'function'] } } },
+  ],
   [MUST_BE]: 'an object with role and content',
 };
 
@@ -154,7 +163,13 @@ export function chatSchema(messagesMax: number) {
       frequency_penalty: between(-2, 2, 'Penalty on tokens by how often they have appeared.'),
       max_tokens: tokens('Most tokens of one completion. It bounds what the call can cost.'),
       max_completion_tokens: tokens('The newer name of max_tokens. When both are given the lower one counts.'),
-      n: { type: ['integer', 'null'], minimum: 1, maximum: 128, description: 'Completions to make. Default 1.', [MUST_BE]: 'an integer from 1 to 128' },
+      n: {
+        type: ['integer', 'null'],
+        minimum: 1,
+        maximum: 128,
+        description: 'Completions to make. Default 1.',
+        [MUST_BE]: 'an integer from 1 to 128',
+      },
       stop: {
         type: ['string', 'array', 'null'],
         maxItems: 4,
@@ -182,8 +197,17 @@ export function chatSchema(messagesMax: number) {
         description: 'Tools that the model may ask for.',
         [MUST_BE]: 'an array of at most 1024 tools',
       },
-      tool_choice: { type: ['string', 'object', 'null'], description: 'Which tool to use, or "auto", "none", "required".', [MUST_BE]: 'a string or an object' },
-      user: { type: ['string', 'null'], maxLength: 1024, description: 'Your identifier of the end user; forwarded.', [MUST_BE]: 'a string of at most 1024 characters' },
+      tool_choice: {
+        type: ['string', 'object', 'null'],
+        description: 'Which tool to use, or "auto", "none", "required".',
+        [MUST_BE]: 'a string or an object',
+      },
+      user: {
+        type: ['string', 'null'],
+        maxLength: 1024,
+        description: 'Your identifier of the end user; forwarded.',
+        [MUST_BE]: 'a string of at most 1024 characters',
+      },
       metadata: object('Key and value pairs for the logs. Not forwarded to the provider.'),
       models: {
         type: ['array', 'null'],
@@ -197,7 +221,11 @@ export function chatSchema(messagesMax: number) {
           order: names('Providers to try first, in this order.'),
           only: names('Providers that may serve the call.'),
           ignore: names('Providers that may not.'),
-          allow_fallbacks: { type: ['boolean', 'null'], description: 'Whether a provider outside of `order` may serve. Default true.', [MUST_BE]: 'true or false' },
+          allow_fallbacks: {
+            type: ['boolean', 'null'],
+            description: 'Whether a provider outside of `order` may serve. Default true.',
+            [MUST_BE]: 'true or false',
+          },
           sort: { enum: [...SORTS, null], description: 'What the best provider is best at.', [MUST_BE]: `one of ${SORTS.join(', ')}` },
           max_price: object('Highest acceptable prices: USD per 1M tokens, and per input image.', {
             additionalProperties: false,

@@ -104,7 +104,8 @@ export function createSseScanner(onData: (bytes: Buffer, start: number, end: num
     push(chunk) {
       const plain = chunk.indexOf(CR) === -1;
       let i = 0;
-      while (i < chunk.length && !stopped) {
+      while (i < chunk.length) {
+        if (stopped) return;
         if (plain && !hasData && !afterCr && line.length === 0) i = byEvent(chunk, i);
         if (!stopped && i < chunk.length) i = byLine(chunk, i);
       }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import { openDatabase, type OpenDatabase } from '#store';
+import { openDatabase as openReal, type OpenDatabase } from '#store';
 import { freshDatabase } from './fresh-database.ts';
 
 export interface OpenedEngine {
@@ -16,8 +16,8 @@ export interface OpenedEngine {
 export const ENGINES = ['sqlite', 'postgres'] as const;
 export type EngineName = (typeof ENGINES)[number];
 
-/** An empty database of either engine. */
-export async function openEngine(engine: EngineName): Promise<OpenedEngine> {
+/** An empty database of either engine, opened by another `openDatabase` where a test brings its own. */
+export async function openEngine(engine: EngineName, openDatabase: typeof openReal = openReal): Promise<OpenedEngine> {
   const opened: OpenDatabase[] = [];
   const dataDir = engine === 'sqlite' ? mkdtempSync(join(tmpdir(), 'tollgate-test-')) : '';
   const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;

@@ -17,8 +17,8 @@ import type { KeyStore } from '../auth/key-store.ts';
 import { GatewayError } from '../errors.ts';
 import { localAccount, parseAccountId, toCaip10 } from './account-id.ts';
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
-import { keyBodyProperties, type KeyBody } from './key-view.ts';
-import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, viewKeys } from './keys-routes.ts';
+import { keyBodyProperties, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
+import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
 import { pageSchema, type Page } from './page.ts';
 
 export interface AdminDeps {
@@ -74,6 +74,12 @@ const accountParams = {
   type: 'object',
   required: ['id'],
   properties: { id: { type: 'string', description: 'Account id: `tollgate:local:<name>`, or a wallet in CAIP-10.' } },
+} as const;
+
+const keyParams = {
+  type: 'object',
+  required: ['id', 'hash'],
+  properties: { ...accountParams.properties, hash: { type: 'string', description: 'The hash of the key.' } },
 } as const;
 
 /** The operator's side: accounts, credit, keys, audit. Register it under `/admin/v1`. */
@@ -267,6 +273,30 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       },
     );
 
+    app.patch<{ Params: AccountParams & { readonly hash: string }; Body: KeyBody | undefined }>(
+      '/accounts/:id/keys/:hash',
+      {
+        schema: {
+          summary: 'Change a key of an account',
+          description: 'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again.',
+          tags: TAGS,
+          security: SECURITY,
+          params: keyParams,
+          body: {
+            type: 'object',
+            properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
+          },
+          response: { 200: oneKeySchema },
+        },
+      },
+      async (request) => {
+        const { account } = await existing(request.params.id);
+        const record = await keys.update(account, request.params.hash, parseKeyBody(request.body ?? {}, now()));
+        if (!record) throw keyNotFound();
+        return { data: await viewKey(record, ledger, now()) };
+      },
+    );
+
     app.delete<{ Params: AccountParams & { readonly hash: string } }>(
       '/accounts/:id/keys/:hash',
       {
@@ -275,11 +305,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           description: 'Revokes it for ever: at once here, within a second on every other gateway.',
           tags: TAGS,
           security: SECURITY,
-          params: {
-            type: 'object',
-            required: ['id', 'hash'],
-            properties: { ...accountParams.properties, hash: { type: 'string', description: 'The hash of the key.' } },
-          },
+          params: keyParams,
           response: { 200: deletedKeySchema },
         },
       },

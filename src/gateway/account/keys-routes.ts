@@ -25,7 +25,7 @@ export const newKeySchema = {
   properties: { key: { type: 'string', description: 'The key itself: shown in this answer and never again.' }, data: keySchema },
 } as const;
 export const keyListSchema = { type: 'object', required: ['data'], properties: { data: { type: 'array', items: keySchema } } } as const;
-const oneKeySchema = { type: 'object', required: ['data'], properties: { data: keySchema } } as const;
+export const oneKeySchema = { type: 'object', required: ['data'], properties: { data: keySchema } } as const;
 export const deletedKeySchema = {
   type: 'object',
   required: ['data'],

@@ -16,7 +16,14 @@ export interface ReceiptKey {
   readonly id: string;
   readonly privateKey: KeyObject;
   /** The public key as it stands in `/.well-known/jwks.json`. */
-  readonly jwk: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string; readonly kid: string; readonly use: 'sig'; readonly alg: 'EdDSA' };
+  readonly jwk: {
+    readonly kty: 'OKP';
+    readonly crv: 'Ed25519';
+    readonly x: string;
+    readonly kid: string;
+    readonly use: 'sig';
+    readonly alg: 'EdDSA';
+  };
 }
 
 /** The identity cannot be used. `message` says what to do. */
@@ -88,7 +95,8 @@ function readSeed(path: string): Buffer | null {
   }
   try {
     const stats = fstatSync(descriptor);
-    if (!stats.isFile() || stats.size > FILE_BYTES_MAX) throw new IdentityError(`${path} is not an identity file; move it away, or restore it from a backup`);
+    if (!stats.isFile() || stats.size > FILE_BYTES_MAX)
+      throw new IdentityError(`${path} is not an identity file; move it away, or restore it from a backup`);
     if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
       throw new IdentityError(`${path} can be read by other users, and whoever reads it can sign as this gateway; run: chmod 600 ${path}`);
     }

@@ -45,5 +45,8 @@ export function displayNameFault(name: string): string | null {
 /** Text from a stranger, safe in a message: unprintable characters dropped, cut at `max`. */
 export function printable(text: string, max = SERVICE_NAME_MAX): string {
   // Cut first: the answer to a megabyte is as cheap as to a word.
-  return text.slice(0, max * 2).replace(UNPRINTABLE_ALL, '').slice(0, max);
+  return text
+    .slice(0, max * 2)
+    .replace(UNPRINTABLE_ALL, '')
+    .slice(0, max);
 }

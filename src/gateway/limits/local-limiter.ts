@@ -24,10 +24,14 @@ export function createLocalLimiter({ now, keysMax = KEYS_MAX }: { readonly now: 
   const keys = new Map<string, FullAt>();
   let sweepAt = Math.min(SWEEP_AT_LEAST, keysMax);
 
-  /** Forgets keys whose buckets are full. Runs when their number has doubled since the last time, so it costs a constant for each new key. */
+  /** Forgets keys whose buckets are full, and the first seen where that is not enough. Each run makes room for many keys, so that it costs little for each. */
   const sweep = (at: number) => {
     for (const [key, full] of keys) if (full.requests <= at && full.tokens <= at) keys.delete(key);
-    while (keys.size >= keysMax) keys.delete(keys.keys().next().value!);
+    const keep = Math.floor(keysMax * 0.9);
+    for (const key of keys.keys()) {
+      if (keys.size <= keep) break;
+      keys.delete(key);
+    }
     sweepAt = Math.min(keysMax, Math.max(SWEEP_AT_LEAST, keys.size * 2));
   };
 

@@ -1,4 +1,4 @@
-import { destination as fileDestination, pino, type Logger } from 'pino';
+import { destination as fileDestination, pino, type Bindings, type Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { createScrubber, redact } from './redaction.ts';
 import { formatLine } from './text-line.ts';
@@ -21,7 +21,7 @@ export interface LogOutput {
 
 /** Lines wait at most this long for others, so that a call does not pay for a write of its own. */
 const FLUSH_MS = 250;
-const BUFFER_BYTES = 16_384;
+const BUFFER_BYTES = 8_192;
 
 /**
  * Structured logs without secrets: members with a secret's name are masked wherever they are, errors are reduced to what is safe,
@@ -50,6 +50,11 @@ export function createLogger(config: Pick<Config, 'mode' | 'logLevel' | 'adminKe
     },
     { write: style === 'json' ? (line) => sink.write(scrub(line)) : (line) => sink.write(formatLine(scrub(line), color)) },
   );
+  // pino writes a child's bindings without any of the formatters above.
+  const { child } = logger;
+  logger.child = function (this: Logger, bindings, childOptions) {
+    return child.call(this, redact(bindings) as Bindings, childOptions) as never;
+  };
   return { logger, flush: () => sink.flush() };
 }
 

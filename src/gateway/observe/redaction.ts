@@ -99,7 +99,7 @@ function redactError(error: Error, depth: number): Record<string, unknown> {
 const PATTERN = new RegExp(
   [
     // API keys of this gateway, and the common `sk-…` form of upstreams.
-    String.raw`svc-sk-(?:v2|dev)-[1-9A-HJ-NP-Za-km-z]+`,
+    String.raw`svc-(?:sk-v2|sk-dev|admin)-[1-9A-HJ-NP-Za-km-z]+`,
     String.raw`\bsk-[A-Za-z0-9_-]{16,}`,
     String.raw`(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{8,}`,
     // The password of a connection URL.
@@ -111,7 +111,7 @@ const PATTERN = new RegExp(
 );
 
 /** PATTERN takes 5 µs on a line of 400 characters; a line without a hint, which is nearly every line, cannot match it. */
-const HINT = /sk-|earer |:\/\/|siwx|with-x|payment|[_-]key|apikey/i;
+const HINT = /sk-|svc-|earer |:\/\/|siwx|with-x|payment|[_-]key|apikey/i;
 
 /**
  * A function that masks secrets in a finished line: those that look like one, and the given exact values

@@ -144,7 +144,15 @@ export function createHealth({ now, cooldownMs, windowMs = 30_000, failuresMax =
   };
 }
 
-const NO_STATS: OfferStats = { requests: 0, failures: 0, flags: {}, lastHour: { requests: 0, failures: 0 }, uptime: null, latencyMs: null, throughput: null };
+const NO_STATS: OfferStats = {
+  requests: 0,
+  failures: 0,
+  flags: {},
+  lastHour: { requests: 0, failures: 0 },
+  uptime: null,
+  latencyMs: null,
+  throughput: null,
+};
 
 function newState(): State {
   return {

@@ -9,7 +9,15 @@ export interface SlidingCount {
  * Counts events of `kinds` kinds over the last `slots` × `slotMs` milliseconds, with fixed memory and constant work per event.
  * A clock that steps back counts into the newest slot.
  */
-export function createSlidingCount({ slots, slotMs, kinds }: { readonly slots: number; readonly slotMs: number; readonly kinds: number }): SlidingCount {
+export function createSlidingCount({
+  slots,
+  slotMs,
+  kinds,
+}: {
+  readonly slots: number;
+  readonly slotMs: number;
+  readonly kinds: number;
+}): SlidingCount {
   const counts = new Uint32Array(slots * kinds);
   const totals = new Float64Array(kinds);
   let head = 0;

@@ -4,13 +4,13 @@ import { createKey } from '../../../src/gateway/auth/api-key.ts';
 import { createAuthenticator } from '../../../src/gateway/auth/authenticator.ts';
 import { createKeyStore, type KeyStore, type NewKeyFields } from '../../../src/gateway/auth/key-store.ts';
 import { DatabaseError } from '../../../src/store/index.ts';
-import { ENGINES, openTestDatabase, type Engine } from './key-database.ts';
+import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
 
 const START = Date.parse('2026-03-04T23:59:00Z');
 const ALICE = 'tollgate:local:alice';
 const bearer = (text: string) => ({ authorization: `Bearer ${text}` });
 
-async function world({ acceptDevelopmentKeys = true, engine = 'sqlite' as Engine } = {}) {
+async function world({ acceptDevelopmentKeys = true, engine = 'sqlite' as EngineName } = {}) {
   const clock = { now: START };
   const now = () => clock.now;
   const database = await openTestDatabase(engine);
@@ -31,7 +31,13 @@ const refused = { code: 'unauthorized', message: 'Invalid API key', headers: { '
 describe('authentication', () => {
   it('names the account and what the key may do', async () => {
     const { first, create } = await world();
-    const { text, record } = await create({ label: 'robot', limit: 5_000_000n, limitReset: 'daily', allowedServices: ['m/one'], kind: 'development' });
+    const { text, record } = await create({
+      label: 'robot',
+      limit: 5_000_000n,
+      limitReset: 'daily',
+      allowedServices: ['m/one'],
+      kind: 'development',
+    });
     const caller = {
       account: ALICE,
       key: {
@@ -128,7 +134,18 @@ describe('authentication', () => {
 });
 
 describe('authentication while the database is slow or away', () => {
-  const record = { hash: '', account: ALICE, label: 'k', development: false, disabled: false, createdAt: 0, expiresAt: null, limit: null, limitReset: null, allowedServices: null };
+  const record = {
+    hash: '',
+    account: ALICE,
+    label: 'k',
+    development: false,
+    disabled: false,
+    createdAt: 0,
+    expiresAt: null,
+    limit: null,
+    limitReset: null,
+    allowedServices: null,
+  };
 
   it('does not let a lookup that began before a revocation count after it', async () => {
     const answers: ((key: typeof record | null) => void)[] = [];
@@ -190,10 +207,18 @@ describe('authentication while the database is slow or away', () => {
       acceptDevelopmentKeys: true,
       now: () => START,
     });
-    const header = fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.string().map((text) => `Bearer ${text}`)), { nil: undefined });
+    const header = fc.option(
+      fc.oneof(
+        fc.string({ unit: 'binary' }),
+        fc.string().map((text) => `Bearer ${text}`),
+      ),
+      { nil: undefined },
+    );
     await fc.assert(
       fc.asyncProperty(header, header, async (authorization, key) => {
-        await expect(authenticate({ authorization, ...(key === undefined ? {} : { 'x-api-key': key }) })).rejects.toMatchObject({ code: 'unauthorized' });
+        await expect(authenticate({ authorization, ...(key === undefined ? {} : { 'x-api-key': key }) })).rejects.toMatchObject({
+          code: 'unauthorized',
+        });
       }),
       { numRuns: process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 1_000 },
     );

@@ -19,7 +19,9 @@ describe('the credential of a request', () => {
   });
 
   it('is asked for, with the words to send, when it is missing', () => {
-    expect(() => readCredential({})).toThrow(expect.objectContaining({ code: 'unauthorized', message: expect.stringContaining('Authorization: Bearer svc-sk-') }));
+    expect(() => readCredential({})).toThrow(
+      expect.objectContaining({ code: 'unauthorized', message: expect.stringContaining('Authorization: Bearer svc-sk-') }),
+    );
     expect(() => readCredential({ authorization: 'Basic YTpi' })).toThrow(/not of the form "Bearer <key>"/);
   });
 
@@ -30,7 +32,9 @@ describe('the credential of a request', () => {
   it('may not be sent twice in one header, in any case of its name', () => {
     const host = ['Host', 'x'];
     expect(() => refuseRepeatedCredentials([...host, 'Authorization', `Bearer ${one}`, 'x-api-key', one])).not.toThrow();
-    expect(() => refuseRepeatedCredentials([...host, 'Authorization', `Bearer ${one}`, 'AUTHORIZATION', `Bearer ${two}`])).toThrow(/sent more than once/);
+    expect(() => refuseRepeatedCredentials([...host, 'Authorization', `Bearer ${one}`, 'AUTHORIZATION', `Bearer ${two}`])).toThrow(
+      /sent more than once/,
+    );
     expect(() => refuseRepeatedCredentials(['X-API-Key', one, 'x-api-key', one])).toThrow(/sent more than once/);
     // A value is no name.
     expect(() => refuseRepeatedCredentials(['x', 'authorization', 'y', 'authorization'])).not.toThrow();

@@ -55,7 +55,9 @@ describe('the key parser', () => {
 
   it('survives anything, and takes none of it for a key', () => {
     const digits = fc.string({ unit: fc.constantFrom(...'123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'), maxLength: 60 });
-    const prefixed = fc.tuple(fc.constantFrom(...Object.values(PREFIX)), fc.oneof(digits, fc.string({ unit: 'binary' }))).map((parts) => parts.join(''));
+    const prefixed = fc
+      .tuple(fc.constantFrom(...Object.values(PREFIX)), fc.oneof(digits, fc.string({ unit: 'binary' })))
+      .map((parts) => parts.join(''));
     const bytes = fc.uint8Array({ minLength: 36, maxLength: 36 }).map((all) => PREFIX.live + bs58.encode(all));
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), prefixed, bytes), (text) => parseKey(text) === null),

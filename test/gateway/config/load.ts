@@ -21,7 +21,14 @@ export function problemsOf(text: string, options: Partial<LoadOptions> = {}): re
 /** A right [[models]] block; what is given replaces a line by its key, and `null` leaves it out. */
 export function modelBlock(changes: Readonly<Record<string, string | null>> = {}): string {
   const lines = (defaults: Readonly<Record<string, string>>, prefix: string) =>
-    [...new Set([...Object.keys(defaults), ...Object.keys(changes).filter((key) => (prefix ? key.startsWith(prefix) : !key.includes('.'))).map((key) => key.slice(prefix.length))])]
+    [
+      ...new Set([
+        ...Object.keys(defaults),
+        ...Object.keys(changes)
+          .filter((key) => (prefix ? key.startsWith(prefix) : !key.includes('.')))
+          .map((key) => key.slice(prefix.length)),
+      ]),
+    ]
       .map((key) => [key, prefix + key in changes ? changes[prefix + key] : defaults[key]] as const)
       .filter(([, value]) => value !== null)
       .map(([key, value]) => `${key} = ${value}`);

@@ -87,7 +87,7 @@ describe('several blocks', () => {
 
   test('may not offer the same name of the same provider twice', () => {
     const [problem] = problemsOf(modelBlock() + modelBlock());
-    expect(problem).toMatchObject({ key: 'models[1].name', line: 14 });
+    expect(problem).toMatchObject({ key: 'models[1].name', line: 13 });
     expect(problem!.wrong).toContain('first on line 2');
   });
 
@@ -99,10 +99,13 @@ describe('several blocks', () => {
 test('models that are no blocks are refused', () => {
   expect(problemsOf('models = 3')).toMatchObject([{ key: 'models' }]);
   expect(problemsOf('models = [3]')).toMatchObject([{ key: 'models[0]' }]);
-  expect(problemsOf(modelBlock({ pricing: '3' }).replace(/\[models.pricing\][^[]*/, ''))).toContainEqual(expect.objectContaining({ key: 'models[0].pricing' }));
+  expect(problemsOf(modelBlock({ pricing: '3' }).replace(/\[models.pricing\][^[]*/, ''))).toContainEqual(
+    expect.objectContaining({ key: 'models[0].pricing' }),
+  );
 });
 
 test('the configuration is frozen to its depth', () => {
   const config = load(modelBlock());
-  for (const part of [config, config.limits, config.services, config.services[0]!, config.services[0]!.rates]) expect(Object.isFrozen(part)).toBe(true);
+  for (const part of [config, config.limits, config.services, config.services[0]!, config.services[0]!.rates])
+    expect(Object.isFrozen(part)).toBe(true);
 });

@@ -5,9 +5,12 @@ const toml = (name: string) => JSON.stringify(name);
 const RTL = String.fromCodePoint(0x202e);
 
 describe('the name of a model', () => {
-  test.each(['gpt-4o', 'openai/gpt-4o-mini', 'llama3.2:3b', 'a', '_private', 'a.b', 'org/team/model', 'x'.repeat(128), 'floor', 'a:floor:b'])('may be %s', (name) => {
-    expect(load(modelBlock({ name: toml(name) })).services[0]!.name).toBe(name);
-  });
+  test.each(['gpt-4o', 'openai/gpt-4o-mini', 'llama3.2:3b', 'a', '_private', 'a.b', 'org/team/model', 'x'.repeat(128), 'floor', 'a:floor:b'])(
+    'may be %s',
+    (name) => {
+      expect(load(modelBlock({ name: toml(name) })).services[0]!.name).toBe(name);
+    },
+  );
 
   test.each([
     '',

@@ -4,7 +4,8 @@ import { OPTIONS } from '../../../src/gateway/config-options.ts';
 
 /** The row of an option as docs/configuration.md has it. */
 function row(key: string, option: Option<unknown>): string {
-  const fallback = option.defaultText === null ? '**required**' : option.secret || /\s/.test(option.defaultText) ? option.defaultText : `\`${option.defaultText}\``;
+  const fallback =
+    option.defaultText === null ? '**required**' : option.secret || /\s/.test(option.defaultText) ? option.defaultText : `\`${option.defaultText}\``;
   return `| \`${key}\` | ${option.env === null ? '' : `\`${option.env}\``} | ${option.takes} | ${fallback} | ${option.meaning} |`;
 }
 

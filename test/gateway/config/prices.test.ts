@@ -20,14 +20,28 @@ describe('a price', () => {
     expect(promptRate(toml)).toBe(rate);
   });
 
-  test.each([['-1'], ['-0.1'], ['"-1"'], ['1e-7'], ['0.0000025'], ['1e-30'], ['10_000.000001'], ['1e30'], ['nan'], ['inf'], ['true'], ['""'], ['"free"'], ['"1,5"'], ['[1]'], ['9223372036854775807']])(
-    '%s is refused with the unit',
-    (toml) => {
-      const problems = problemsOf(modelBlock({ 'pricing.prompt': toml }));
-      expect(problems).toMatchObject([{ key: 'models[0].pricing.prompt' }]);
-      expect(problems[0]!.right).toContain('per 1M prompt tokens');
-    },
-  );
+  test.each([
+    ['-1'],
+    ['-0.1'],
+    ['"-1"'],
+    ['1e-7'],
+    ['0.0000025'],
+    ['1e-30'],
+    ['10_000.000001'],
+    ['1e30'],
+    ['nan'],
+    ['inf'],
+    ['true'],
+    ['""'],
+    ['"free"'],
+    ['"1,5"'],
+    ['[1]'],
+    ['9223372036854775807'],
+  ])('%s is refused with the unit', (toml) => {
+    const problems = problemsOf(modelBlock({ 'pricing.prompt': toml }));
+    expect(problems).toMatchObject([{ key: 'models[0].pricing.prompt' }]);
+    expect(problems[0]!.right).toContain('per 1M prompt tokens');
+  });
 
   test('of an image is per image', () => {
     expect(load(modelBlock({ 'pricing.image': '0.000001' })).services[0]!.rates.image).toBe(1_000_000n);

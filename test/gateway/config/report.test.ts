@@ -77,7 +77,10 @@ describe('the report', () => {
   });
 
   test('names a missing variable', () => {
-    expect(problemsOf(BROKEN).at(-1)).toMatchObject({ wrong: 'reads the environment variable MISSING_KEY, which is not set', right: expect.stringContaining('set MISSING_KEY') });
+    expect(problemsOf(BROKEN).at(-1)).toMatchObject({
+      wrong: 'reads the environment variable MISSING_KEY, which is not set',
+      right: expect.stringContaining('set MISSING_KEY'),
+    });
   });
 
   test('an empty variable counts as missing, and an inherited one does not exist', () => {

@@ -6,7 +6,7 @@ import { modelBlock, problemsOf } from './load.ts';
 const CANARY = 'canary7f3a';
 
 /** Wrong in every secret field, whatever it asks for. */
-const HOSTILE = [`${CANARY} with spaces`, `${CANARY}\\nline`, `ftp://${CANARY}@h`, `std::env::${CANARY}-9`, `env::${CANARY}`];
+const HOSTILE = [`${CANARY} with spaces`, `${CANARY}\\nline`, `ftp://ü@${CANARY}`, `std::env::${CANARY}-9`, `env::${CANARY}`];
 
 const secretKeys = Object.entries(OPTIONS).flatMap(([key, option]) => (option.secret ? [key] : []));
 

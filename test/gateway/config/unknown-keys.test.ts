@@ -26,13 +26,18 @@ describe('an option that does not exist', () => {
     expect(problemsOf('[router]\nurl = "http://x"')[0]!.wrong).toBe('is for the provider proxy');
   });
 
-  test.each(['__proto__ = 1', '[__proto__]\nport = 1', '[server]\n__proto__ = 1', '[server.constructor]\nx = 1', '[constructor.prototype]\nx = 1', modelBlock({ __proto__x: '1' }), '[server]\n"x\\u202ey" = 1'])(
-    'is refused and changes nothing: %j',
-    (text) => {
-      const [problem] = problemsOf(text);
-      expect(problem!.key).not.toContain(String.fromCodePoint(0x202e));
-      expect(({} as Record<string, unknown>)['port']).toBeUndefined();
-      expect(load('').port).toBe(8402);
-    },
-  );
+  test.each([
+    '__proto__ = 1',
+    '[__proto__]\nport = 1',
+    '[server]\n__proto__ = 1',
+    '[server.constructor]\nx = 1',
+    '[constructor.prototype]\nx = 1',
+    modelBlock({ __proto__x: '1' }),
+    '[server]\n"x\\u202ey" = 1',
+  ])('is refused and changes nothing: %j', (text) => {
+    const [problem] = problemsOf(text);
+    expect(problem!.key).not.toContain(String.fromCodePoint(0x202e));
+    expect(({} as Record<string, unknown>)['port']).toBeUndefined();
+    expect(load('').port).toBe(8402);
+  });
 });

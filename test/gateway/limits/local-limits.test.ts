@@ -47,7 +47,10 @@ describe('the limits of one process', () => {
 
   it('count tokens beside requests, and take neither when one is refused', () => {
     const { clock, limiter } = world();
-    expect(limiter.take('key', POLICY, { requests: 1, tokens: 5_000 })).toMatchObject({ allowed: true, tokens: { limit: 6_000, remaining: 1_000, resetS: 50 } });
+    expect(limiter.take('key', POLICY, { requests: 1, tokens: 5_000 })).toMatchObject({
+      allowed: true,
+      tokens: { limit: 6_000, remaining: 1_000, resetS: 50 },
+    });
     const refused = limiter.take('key', POLICY, { requests: 1, tokens: 2_000 });
     expect(refused).toMatchObject({ allowed: false, requests: { remaining: 79 }, tokens: { remaining: 1_000 } });
     expect(refused.retryAfterS).toBeCloseTo(10);
@@ -70,7 +73,11 @@ describe('the limits of one process', () => {
   });
 
   it('decide as a plain token bucket does', () => {
-    const policies = fc.record({ requestsPerMinute: fc.integer({ min: 1, max: 6_000 }), burst: fc.nat(50), tokensPerMinute: fc.integer({ min: 1, max: 1_000_000 }) });
+    const policies = fc.record({
+      requestsPerMinute: fc.integer({ min: 1, max: 6_000 }),
+      burst: fc.nat(50),
+      tokensPerMinute: fc.integer({ min: 1, max: 1_000_000 }),
+    });
     // Whole fifths of a second, so that no decision hangs on the last bit of a division.
     const steps = fc.array(fc.record({ waitMs: fc.nat(100).map((n) => n * 200), requests: fc.nat(2), tokens: fc.nat(20_000) }), { maxLength: 200 });
     fc.assert(

@@ -1,0 +1,133 @@
+import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, type Call, type Frame, type SettledFrame } from '#gateway';
+import type { ChatTail } from './chat-end.ts';
+import type { KeepAlive, Silent } from './keep-alive.ts';
+import type { ReplySink } from './reply-sink.ts';
+
+export interface ChatReplyOptions {
+  readonly keepAlive: KeepAlive;
+  /** Told of every error that reaches the client inside a stream, where its status can say nothing any more. */
+  readonly onError: (error: unknown) => void;
+}
+
+const SSE_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const;
+const COMMENT = Buffer.from(': keep-alive\n\n');
+
+/**
+ * Writes the frames of a call to its client. Resolves when the reply has ended or the client is gone: the frames are then left to billing,
+ * which reads on. Throws what the call throws before its first byte, while the status can still say it.
+ */
+export async function writeChatReply(call: Call, frames: AsyncIterable<Frame>, sink: ReplySink, options: ChatReplyOptions): Promise<void> {
+  const iterator = frames[Symbol.asyncIterator]();
+  try {
+    await (call.stream ? writeStream(call, iterator, sink, options) : writeWhole(call, iterator, sink));
+  } catch (error) {
+    if (!sink.closed) throw error;
+  } finally {
+    // After the end this is without effect. A run that its client left is drained and settled without anybody waiting for it here.
+    iterator.return?.().catch(options.onError);
+  }
+}
+
+async function writeWhole(call: Call, iterator: AsyncIterator<Frame, unknown>, sink: ReplySink): Promise<void> {
+  let provider = '';
+  for (;;) {
+    const next = await iterator.next();
+    if (sink.closed) return;
+    if (next.done) throw new GatewayError('internal', 'Internal error');
+    const { value } = next;
+    if (value.type === 'head') provider = value.provider.name;
+    if (value.type !== 'settled') continue;
+    const body = Buffer.from(JSON.stringify(withUsage(value, false)));
+    sink.head(200, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': body.length,
+      'x-generation-id': call.id,
+      'x-provider': provider,
+      'x-cost-usd': formatUsd(value.settlement.charged),
+      ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
+    });
+    sink.end(body);
+    return;
+  }
+}
+
+async function writeStream(
+  call: Call,
+  iterator: AsyncIterator<Frame, unknown>,
+  sink: ReplySink,
+  { keepAlive, onError }: ChatReplyOptions,
+): Promise<void> {
+  let begun = false;
+  const silent: Silent = { quietTicks: 0, beat: () => void sink.write(COMMENT) };
+  try {
+    for (;;) {
+      const next = await iterator.next();
+      if (sink.closed) return;
+      if (next.done) throw new GatewayError('internal', 'Internal error');
+      const { value } = next;
+      switch (value.type) {
+        case 'head':
+          begun = true;
+          sink.head(200, { ...SSE_HEADERS, 'x-generation-id': call.id, 'x-provider': value.provider.name });
+          // At once, or the client would wait for the model's first word to learn that its call was accepted.
+          sink.flush();
+          keepAlive.watch(silent);
+          break;
+        case 'data':
+          silent.quietTicks = 0;
+          if (!sink.write(value.bytes)) {
+            keepAlive.forget(silent);
+            await sink.drained();
+            if (sink.closed) return;
+            keepAlive.watch(silent);
+          }
+          break;
+        case 'settled':
+          sink.end(lastBytes(value));
+          return;
+        case 'end':
+      }
+    }
+  } catch (error) {
+    if (!begun || sink.closed) throw error;
+    onError(error);
+    sink.fail(errorEvent(call, error));
+  } finally {
+    keepAlive.forget(silent);
+  }
+}
+
+/** The reply's own end, with what it used and cost. */
+function withUsage(settled: SettledFrame, stream: boolean): Record<string, unknown> {
+  const { body, usage } = settled.tail as ChatTail;
+  const { charged, fee } = settled.settlement;
+  const details: Record<string, unknown> = { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) };
+  // A stream's headers are long gone, so its receipt comes with its last chunk.
+  if (stream && settled.receipt !== null) details['receipt'] = settled.receipt;
+  body['usage'] = { ...usage, cost: toUsdNumber(charged), cost_details: details };
+  return body;
+}
+
+function lastBytes(settled: SettledFrame): Buffer {
+  const { before } = settled.tail as ChatTail;
+  const last = Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}\n\ndata: [DONE]\n\n`);
+  return before ? Buffer.concat([before, last]) : last;
+}
+
+/** The frame that ends a failed stream: `[DONE]` does not follow it, as the reply is not complete. */
+function errorEvent(call: Call, error: unknown): Buffer {
+  const known = toGatewayError(error);
+  const event = {
+    id: call.id,
+    object: 'chat.completion.chunk',
+    created: Math.floor(call.startedAt / 1000),
+    model: call.service,
+    choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
+    error: toHttpError(known).body.error,
+  };
+  return Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+}

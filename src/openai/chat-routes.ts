@@ -1,0 +1,94 @@
+import { hash } from 'node:crypto';
+import type { FastifyPluginAsync } from 'fastify';
+import { createCheck, GatewayError, parseIdempotencyKey, parseJson, requireAdmission, type Config, type Idempotency, type Pipeline } from '#gateway';
+import { writeChatReply } from './chat-reply.ts';
+import { chatSchema, type ChatBody } from './chat-schema.ts';
+import { toCall } from './chat-to-call.ts';
+import { createKeepAlive } from './keep-alive.ts';
+import { answerOnce } from './idempotent-reply.ts';
+import { createHttpSink } from './reply-sink.ts';
+
+export interface ChatDeps {
+  readonly pipeline: Pipeline;
+  readonly idempotency: Idempotency;
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Told of errors inside streams that have begun, and of runs that fail after their client left. */
+  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  /** A stream that is silent this long gets a comment. */
+  readonly keepAliveMs?: number;
+}
+
+const KEEP_ALIVE_MS = 15_000;
+
+/** `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown to the server's error handler. */
+export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAliveMs = KEEP_ALIVE_MS }: ChatDeps): FastifyPluginAsync {
+  const { limits } = config;
+  const schema = chatSchema(limits.messagesMax);
+  const check = createCheck<ChatBody>(schema);
+  const keepAlive = createKeepAlive(keepAliveMs);
+
+  return async (app) => {
+    const admissionOf = requireAdmission(app, (headers) => pipeline.admit(headers));
+
+    // Bytes, so that the structure is capped before anything is built, and so that their digest can identify a repeated request.
+    app.removeAllContentTypeParsers();
+    const keep = { parseAs: 'buffer', bodyLimit: limits.chatBodyBytesMax } as const;
+    app.addContentTypeParser('application/json', keep, (_request, body, done) => done(null, body));
+    app.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, keep, (_request, body, done) => done(null, body));
+
+    app.post<{ Body: Buffer | undefined }>(
+      '/chat/completions',
+      {
+        bodyLimit: limits.chatBodyBytesMax,
+        schema: {
+          summary: 'Create a chat completion',
+          description:
+            'Routes the conversation to a provider of the model, locks the estimated cost, and settles by actual use. ' +
+            'With `stream` the answer is `text/event-stream`: `data:` frames with `choices[].delta`, the last of which carries `finish_reason` and `usage`, then `data: [DONE]`. ' +
+            'Fields that are not listed here are passed to the provider untouched.',
+          tags: ['Chat'],
+          consumes: ['application/json'],
+          body: schema,
+        },
+        // The body is bytes until the handler parses it, which checks it against the same schema.
+        validatorCompiler: () => () => true,
+      },
+      async (request, reply) => {
+        const { caller } = admissionOf(request);
+        refuseEncoding(request.headers['content-encoding']);
+        const body = check(parseJson(request.body ?? EMPTY, limits));
+        const { request: callRequest, exchange } = toCall(body, {
+          caller,
+          requestId: request.id,
+          headers: request.headers,
+          now: now(),
+          replyBytesMax: config.upstream.replyBytesMax,
+          receipts: config.billing.receipts,
+        });
+        const call = pipeline.prepare(callRequest);
+        exchange.callId = call.id;
+        const gone = new AbortController();
+        const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
+        const key = request.headers['idempotency-key'];
+        if (key !== undefined) {
+          const use = { account: caller.account, key: parseIdempotencyKey(key), callId: call.id, bodyHash: hash('sha256', request.body ?? EMPTY) };
+          await answerOnce(idempotency, use, createHttpSink(reply, () => {}), (sink) => writeChatReply(call, pipeline.run(call, gone.signal), sink, options));
+        } else {
+          const sink = createHttpSink(reply, () => gone.abort());
+          await writeChatReply(call, pipeline.run(call, gone.signal), sink, options);
+        }
+        // The client left before the head: there is nobody to answer.
+        if (!reply.sent) reply.hijack();
+      },
+    );
+  };
+}
+
+const EMPTY = Buffer.alloc(0);
+
+function refuseEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return;
+  throw new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', { param: 'content-encoding' });
+}

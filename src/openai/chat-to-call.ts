@@ -1,0 +1,89 @@
+import { GatewayError, MoneyError, NO_PREFERENCES, parseRates, type Caller, type CallRequest, type RoutePreferences } from '#gateway';
+import { chatBudget, checkFits, toUsage } from './chat-budget.ts';
+import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
+import type { ChatBody, ProviderPreferences } from './chat-schema.ts';
+import { measurePrompt } from './prompt-size.ts';
+
+export interface ChatContext {
+  readonly caller: Caller;
+  readonly requestId: string;
+  /** Request headers, lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly replyBytesMax: number;
+  readonly receipts: 'always' | 'on-request';
+}
+
+const SESSION_ID_MAX = 256;
+
+/** A validated body as what the pipeline needs of it, and its native exchange. Throws GatewayError `invalid_request`. */
+export function toCall(body: ChatBody, context: ChatContext): { readonly request: CallRequest; readonly exchange: ChatExchange } {
+  const size = measurePrompt(body);
+  const stream = body.stream === true;
+  const exchange = createChatExchange({
+    body,
+    size,
+    requestId: context.requestId,
+    created: Math.floor(context.now / 1000),
+    replyBytesMax: context.replyBytesMax,
+  });
+  const session = sessionOf(body, context.headers);
+  const traceparent = context.headers['traceparent'];
+  const request: CallRequest = {
+    primitive: 'model',
+    caller: context.caller,
+    requestId: context.requestId,
+    targets: body.models?.length ? [...new Set([body.model, ...body.models])] : [body.model],
+    preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
+    // One account's sessions say nothing about another's.
+    stickyKey: session === null ? null : `${context.caller.account} ${session}`,
+    stream,
+    exchange,
+    estimate(offer) {
+      checkFits(body, size, offer);
+      return toUsage(chatBudget(body, size, offer), size);
+    },
+    metadata: body.metadata ?? null,
+    traceparent: typeof traceparent === 'string' ? traceparent : null,
+    wantsReceipt: context.receipts === 'always' ? !stream || asksForReceipt(context.headers) : asksForReceipt(context.headers),
+  };
+  return { request, exchange };
+}
+
+/** A request header `x-receipt: 1` asks for a signed receipt where they are not always given. */
+function asksForReceipt(headers: ChatContext['headers']): boolean {
+  const asked = headers['x-receipt'];
+  return asked === '1' || asked === 'true';
+}
+
+function sessionOf(body: ChatBody, headers: ChatContext['headers']): string | null {
+  if (body.session_id) return body.session_id;
+  const header = headers['x-session-id'];
+  if (typeof header !== 'string' || header === '') return null;
+  if (header.length > SESSION_ID_MAX)
+    throw new GatewayError('invalid_request', `The x-session-id header must be at most ${SESSION_ID_MAX} characters`, { param: 'x-session-id' });
+  return header;
+}
+
+function toPreferences(provider: ProviderPreferences): RoutePreferences {
+  return {
+    order: provider.order ?? [],
+    only: provider.only ?? [],
+    ignore: provider.ignore ?? [],
+    allowFallbacks: provider.allow_fallbacks ?? true,
+    sort: provider.sort ?? null,
+    maxPrice: provider.max_price ? toMaxPrice(provider.max_price) : null,
+  };
+}
+
+function toMaxPrice(prices: NonNullable<ProviderPreferences['max_price']>): RoutePreferences['maxPrice'] {
+  try {
+    return parseRates(prices);
+  } catch (error) {
+    if (!(error instanceof MoneyError)) throw error;
+    const message = error.message.replaceAll('pricing.', 'provider.max_price.');
+    const param = /^provider\.max_price\.\w+/.exec(message)?.[0] ?? 'provider.max_price';
+    throw new GatewayError('invalid_request', message, { param, cause: error });
+  }
+}

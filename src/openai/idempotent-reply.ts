@@ -1,0 +1,103 @@
+import { idempotencyError, type Idempotency, type IdempotentUse, type StoredReply } from '#gateway';
+import type { ReplySink } from './reply-sink.ts';
+
+/** The largest reply that is kept for repetition. */
+const STORED_BYTES_MAX = 8 * 1024 * 1024;
+
+const TOO_LARGE: StoredReply = {
+  status: 409,
+  headers: { 'content-type': 'application/json; charset=utf-8' },
+  body: Buffer.from(
+    JSON.stringify({
+      error: {
+        message: 'The first request with this idempotency key was answered, but its reply was too large to be kept. It was charged once',
+        type: 'idempotency_conflict',
+        code: 409,
+        param: 'Idempotency-Key',
+      },
+    }),
+  ),
+};
+
+/**
+ * Answers a request that carries an idempotency key: runs it the first time, repeats the kept reply after that.
+ * A first run goes to its end even when its client leaves, so that the retry finds the reply. A run that fails is not kept, as it is not charged.
+ * Throws GatewayError `idempotency_conflict`, and what `run` throws.
+ */
+export async function answerOnce(
+  idempotency: Idempotency,
+  use: IdempotentUse & { readonly bodyHash: string },
+  client: ReplySink,
+  run: (sink: ReplySink) => Promise<void>,
+): Promise<void> {
+  const beginning = await idempotency.begin(use);
+  if (beginning.kind === 'conflict' || beginning.kind === 'running') throw idempotencyError(beginning.kind);
+  if (beginning.kind === 'replay') {
+    client.head(beginning.status, { ...beginning.headers, 'idempotent-replayed': 'true' });
+    client.end(beginning.body);
+    return;
+  }
+  const recording = record(client);
+  try {
+    await run(recording.sink);
+  } catch (error) {
+    await idempotency.abandon(use);
+    throw error;
+  }
+  const reply = recording.reply();
+  try {
+    if (reply) await idempotency.finish(use, reply);
+    else await idempotency.abandon(use);
+  } finally {
+    recording.release();
+  }
+}
+
+/**
+ * A sink that keeps what is written through it and never reports its client gone. The last bytes reach the client only on `release`:
+ * whoever has seen the end of a reply finds it kept.
+ */
+function record(client: ReplySink): { readonly sink: ReplySink; reply(): StoredReply | null; release(): void } {
+  let head: { status: number; headers: Record<string, string> } | null = null;
+  let chunks: Uint8Array[] = [];
+  let bytes = 0;
+  let last: Uint8Array | null = null;
+  let failed = false;
+  const keep = (chunk: Uint8Array) => {
+    bytes += chunk.byteLength;
+    if (bytes > STORED_BYTES_MAX) chunks = [];
+    else chunks.push(chunk);
+  };
+  return {
+    sink: {
+      closed: false,
+      head(status, headers) {
+        head = { status, headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])) };
+        if (!client.closed) client.head(status, headers);
+      },
+      flush() {
+        if (!client.closed) client.flush();
+      },
+      write(chunk) {
+        keep(chunk);
+        return client.closed || client.write(chunk);
+      },
+      drained: () => client.drained(),
+      end(chunk) {
+        keep(chunk);
+        last = chunk;
+      },
+      fail(chunk) {
+        failed = true;
+        last = chunk;
+      },
+    },
+    reply() {
+      if (head === null || last === null || failed) return null;
+      return bytes > STORED_BYTES_MAX ? TOO_LARGE : { ...head, body: Buffer.concat(chunks) };
+    },
+    release() {
+      if (last !== null && !client.closed) client.end(last);
+    },
+  };
+}

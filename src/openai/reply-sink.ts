@@ -1,0 +1,65 @@
+import type { FastifyReply } from 'fastify';
+
+/** Where a reply is written to: the client's connection, or something that also keeps a copy. */
+export interface ReplySink {
+  /** The client is gone: nothing that is written arrives. */
+  readonly closed: boolean;
+  head(status: number, headers: Readonly<Record<string, string | number>>): void;
+  /** Sends the head at once, without waiting for the first bytes. */
+  flush(): void;
+  /** False when the client reads slower than this: wait for `drained` before writing more. */
+  write(bytes: Uint8Array): boolean;
+  /** Resolves when more can be written, or the client is gone. */
+  drained(): Promise<void>;
+  end(bytes: Uint8Array): void;
+  /** Ends a reply that is not complete: `bytes` tell why. */
+  fail(bytes: Uint8Array): void;
+}
+
+/** Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. */
+export function createHttpSink(reply: FastifyReply, onGone: () => void): ReplySink {
+  const { raw } = reply;
+  let ended = false;
+  let closed = raw.destroyed || raw.socket?.destroyed === true;
+  let wake: (() => void) | null = null;
+  const resume = () => {
+    wake?.();
+    wake = null;
+  };
+  raw.on('close', () => {
+    closed = true;
+    resume();
+    if (!ended) onGone();
+  });
+  if (closed) onGone();
+
+  const end = (bytes: Uint8Array) => {
+    ended = true;
+    raw.end(bytes);
+  };
+
+  return {
+    get closed() {
+      return closed;
+    },
+    head(status, headers) {
+      reply.hijack();
+      raw.writeHead(status, { ...reply.getHeaders(), ...headers } as Record<string, string | number>);
+    },
+    flush() {
+      raw.flushHeaders();
+    },
+    write(bytes) {
+      return raw.write(bytes);
+    },
+    drained() {
+      if (closed || !raw.writableNeedDrain) return Promise.resolve();
+      return new Promise((resolve) => {
+        wake = resolve;
+        raw.once('drain', resume);
+      });
+    },
+    end,
+    fail: end,
+  };
+}

@@ -1,0 +1,41 @@
+import { afterEach, expect, inject, test } from 'vitest';
+import { audit, createLedger, createPriceBook } from '#billing';
+import { openDatabase } from '#store';
+import { CRASH_PRICE } from '../support/crash-price.ts';
+import { startCuttingProxy, type Cut } from '../support/cutting-proxy.ts';
+import { freshDatabase } from '../support/fresh-database.ts';
+import { contradictions, loadLedger } from '../support/ledger-load.ts';
+
+const PAIRS = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 3_000;
+
+const disposals: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const dispose of disposals.splice(0).toReversed()) await dispose();
+});
+
+test('a COMMIT whose answer was lost is found out, never done twice', async () => {
+  const fresh = await freshDatabase(inject('postgresUrl'));
+  disposals.push(fresh.drop);
+  const direct = await openDatabase({ url: fresh.url, dataDir: '' });
+  disposals.push(direct.close);
+  await createPriceBook(direct).remember([CRASH_PRICE]);
+  // Every tenth commit is cut: half of them happened without an answer, half never arrived.
+  let commits = 0;
+  const cutEveryTenth = (): Cut | null => (++commits % 10 > 0 ? null : commits % 20 > 0 ? 'before' : 'after');
+  const proxy = await startCuttingProxy(fresh.url, 'pg-commit-transaction', cutEveryTenth);
+  disposals.push(proxy.close);
+  const database = await openDatabase({ url: proxy.url, dataDir: '' });
+  disposals.push(database.close);
+  const ledger = await createLedger({ database });
+  disposals.push(ledger.close);
+
+  let pairs = 0;
+  const { told, surprises, unavailable } = await loadLedger(ledger, { width: 16, prefix: 'a', done: () => pairs >= PAIRS, onPair: () => (pairs += 1) });
+  expect(proxy.cuts).toBeGreaterThan(10);
+  expect(surprises).toEqual([]);
+  expect(unavailable).toBe(0);
+  expect(await contradictions(await createLedger({ database: direct }), told)).toEqual([]);
+  const report = await audit(direct);
+  expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
+  expect(report.totals.locksHeld).toBe(0);
+});

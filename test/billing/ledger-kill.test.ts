@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { audit, createLedger, type LockRecord } from '#billing';
+import { openDatabase } from '#store';
+
+const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 20;
+const READY_MS_MAX = 3_000;
+const CHILD = join(import.meta.dirname, '../support/crash-child.ts');
+
+let dataDir: string;
+beforeAll(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'tollgate-kill-'));
+});
+afterAll(() => rmSync(dataDir, { recursive: true }));
+
+interface Told {
+  readonly id: string;
+  readonly state: string;
+  readonly charged: bigint;
+}
+
+/** Runs the child until it has acknowledged `acknowledgements` operations, kills it, and returns the last state it told of each lock. */
+async function killedRound(round: number, acknowledgements: number): Promise<Map<string, Told>> {
+  const child = spawn(process.execPath, [CHILD, dataDir, `r${round}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const told = new Map<string, Told>();
+  let count = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [state, id, charged] = line.split(' ');
+    // The kill may cut the last line anywhere.
+    if (id === undefined || charged === undefined || charged === '') continue;
+    told.set(id, { id, state: state!, charged: BigInt(charged) });
+    if ((count += 1) === acknowledgements) child.kill('SIGKILL');
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  expect(child.signalCode).toBe('SIGKILL');
+  return told;
+}
+
+test('nothing that was acknowledged is lost when the process is killed', async () => {
+  const readyMs: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const told = await killedRound(round, 20 + Math.floor(Math.random() * 700));
+    const begun = performance.now();
+    const database = await openDatabase({ dataDir });
+    const ledger = await createLedger({ database });
+    readyMs.push(performance.now() - begun);
+    const records = await Promise.all([...told.keys()].map((id) => ledger.find(id)));
+    // A lock that was told as held may have been resolved in the moment of the kill.
+    const kept = (record: LockRecord | null, { state, charged }: Told) =>
+      record !== null && (state === 'held' || (record.state === state && record.charged === charged));
+    expect([...told.values()].filter((each, index) => !kept(records[index]!, each))).toEqual([]);
+    const report = await audit(database);
+    expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
+    await ledger.close();
+    await database.close();
+  }
+  expect(Math.max(...readyMs)).toBeLessThan(READY_MS_MAX);
+});

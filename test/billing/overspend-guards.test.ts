@@ -1,0 +1,78 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { createLedger as CreateLedger, Ledger } from '#billing';
+import { openEngine, type EngineName } from '../support/engines.ts';
+import { createMutant, type Mutant, type Mutation } from '../support/mutant.ts';
+import { raceLocks, type Race } from '../support/overspend-race.ts';
+
+/*
+ * The race of overspend.test.ts must fail without the guards, else it shows nothing.
+ * Three stand one behind the other: the decision's comparison, the row locks that make it true, the CHECK in the database.
+ */
+const COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'escrow.available < amount', put: 'false' };
+const ROW_LOCKS: Mutation = {
+  file: 'src/billing/sql/pg-accounts.sql',
+  find: 'ORDER BY id FOR UPDATE',
+  put: 'ORDER BY id',
+};
+const CHECK: Mutation = {
+  file: 'src/store/migrations/0001_ledger.sql',
+  find: "CHECK (available >= 0 OR id LIKE 'treasury:%')",
+  put: 'CHECK (available IS NOT NULL)',
+};
+
+const AFFORDABLE = 300;
+const ATTEMPTS = 1_500;
+
+let mutant: Mutant | undefined;
+afterEach(() => mutant?.dispose());
+
+async function race(engineName: EngineName, mutations: readonly Mutation[]): Promise<Race> {
+  mutant = createMutant(mutations);
+  const { createLedger } = (await import(mutant.url('src/billing/index.ts'))) as { createLedger: typeof CreateLedger };
+  const store = (await import(mutant.url('src/store/index.ts'))) as typeof import('#store');
+  const engine = await openEngine(engineName, store.openDatabase);
+  const ledgers: Ledger[] = [await createLedger({ database: engine.database })];
+  for (let more = 1; engineName === 'postgres' && more < 3; more += 1) ledgers.push(await createLedger({ database: await engine.again() }));
+  try {
+    return await raceLocks(ledgers, { width: 16, attempts: ATTEMPTS, affordable: AFFORDABLE });
+  } finally {
+    await Promise.all(ledgers.map((ledger) => ledger.close()));
+    await engine.dispose();
+  }
+}
+
+describe('the race is lost without', () => {
+  test('the comparison and the CHECK (sqlite)', async () => {
+    const { granted, available } = await race('sqlite', [COMPARISON, CHECK]);
+    expect(granted).toBe(ATTEMPTS);
+    expect(available).toBeLessThan(0n);
+  });
+
+  test('the comparison and the CHECK (postgres)', async () => {
+    const { granted, available } = await race('postgres', [COMPARISON, CHECK]);
+    expect(granted).toBe(ATTEMPTS);
+    expect(available).toBeLessThan(0n);
+  });
+
+  test('the row locks and the CHECK (postgres)', async () => {
+    const { granted, available } = await race('postgres', [ROW_LOCKS, CHECK]);
+    expect(granted).toBeGreaterThan(AFFORDABLE);
+    expect(available).toBeLessThan(0n);
+  });
+});
+
+describe('the CHECK alone refuses, with errors instead of refusals, without', () => {
+  test('the comparison (sqlite)', async () => {
+    expect(await race('sqlite', [COMPARISON])).toMatchObject({ granted: AFFORDABLE, refused: 0, failed: ATTEMPTS - AFFORDABLE, available: 0n });
+  });
+
+  test('the row locks (postgres)', async () => {
+    expect(await race('postgres', [ROW_LOCKS])).toMatchObject({ granted: AFFORDABLE, available: 0n });
+  });
+});
+
+describe('a changed copy behaves like the original with', () => {
+  test('nothing taken out', async () => {
+    expect(await race('postgres', [])).toMatchObject({ granted: AFFORDABLE, refused: ATTEMPTS - AFFORDABLE, failed: 0, available: 0n });
+  });
+});

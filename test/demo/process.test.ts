@@ -1,0 +1,19 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+const PROGRAM = join(import.meta.dirname, '../../src/demo/provider.ts');
+
+it.each(['pipe', 'ipc'] as const)('as a program it prints its address and ends with its owner (%s)', async (link) => {
+  const child = spawn(process.execPath, [PROGRAM], { stdio: link === 'pipe' ? ['pipe', 'pipe', 'inherit'] : ['ignore', 'pipe', 'inherit', 'ipc'] });
+  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
+  const { url } = JSON.parse(line.toString()) as { url: string };
+  expect(await (await fetch(url.replace('/v1', '/health'))).json()).toEqual({ status: 'ok' });
+  const models = (await (await fetch(`${url}/models`)).json()) as { data: { id: string }[] };
+  expect(models.data.map((model) => model.id)).toEqual(['demo/echo', 'demo/sage']);
+  const gone = once(child, 'exit');
+  if (link === 'pipe') child.stdin!.end();
+  else child.disconnect();
+  expect(await gone).toEqual([0, null]);
+});

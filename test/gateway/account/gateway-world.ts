@@ -1,0 +1,141 @@
+import { onTestFinished } from 'vitest';
+import { accountTotals, createLedger, createPriceBook, escrowOf, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
+import {
+  accountRoutes,
+  adminRoutes,
+  createAuthenticator,
+  createConsumerStore,
+  createKey,
+  createKeyStore,
+  createRateLimiter,
+  createRatePolicies,
+  createServer,
+  localAccount,
+  rateLimitError,
+  type KeyStore,
+  type LimitsConfig,
+} from '#gateway';
+import type { OpenDatabase } from '#store';
+import { openTestDatabase } from '../test-database.ts';
+
+const LIMITS: LimitsConfig = {
+  requestsPerMinute: 60,
+  burst: 20,
+  developmentRequestsPerMinute: 6_000,
+  tokensPerMinute: 1_000_000,
+  chatBodyBytesMax: 10_000,
+  bodyBytesMax: 10_000,
+  messagesMax: 10,
+  jsonDepthMax: 64,
+  jsonKeysMax: 1_000,
+  requestTimeoutMs: 5_000,
+  drainOnShutdownMs: 0,
+};
+
+/** An answer with its body parsed. Tests say of which shape it is. */
+export interface Answer<T = unknown> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: T;
+}
+
+export interface ErrorBody {
+  readonly error: { readonly message: string; readonly type: string; readonly code: number; readonly param: string | null };
+}
+
+export interface World {
+  readonly clock: { now: number };
+  readonly database: OpenDatabase;
+  readonly ledger: Ledger;
+  readonly keys: KeyStore;
+  readonly adminKey: string;
+  /** Errors that became a 5xx. */
+  readonly failures: readonly unknown[];
+  readonly url: string;
+  call<T = unknown>(key: string | null, method: string, path: string, body?: unknown): Promise<Answer<T>>;
+  /** A funded account with a key. */
+  tenant(name: string, amount?: bigint): Promise<{ readonly account: string; readonly key: string; readonly hash: string }>;
+  /** A price that locks may carry. */
+  readonly price: string;
+}
+
+/** The account and admin endpoints on a real socket, over a real database and ledger. */
+export async function openWorld(): Promise<World> {
+  const clock = { now: Date.parse('2026-03-04T05:06:07.089Z') };
+  const now = () => clock.now;
+  const database = await openTestDatabase('sqlite');
+  const ledger = await createLedger({ database, now });
+  onTestFinished(() => ledger.close());
+  const keys = createKeyStore(database, { now });
+  const adminKey = createKey('admin').text;
+  const { authenticate } = createAuthenticator({ keys, acceptDevelopmentKeys: true, now });
+  const limiter = createRateLimiter({ redis: null, now });
+  const policies = createRatePolicies(LIMITS);
+  const failures: unknown[] = [];
+
+  const rates = { prompt: 1_000_000n };
+  const price = priceId('provider', 'author/model', rates);
+  await createPriceBook(database, now).remember([{ id: price, provider: 'provider', service: 'author/model', rates }]);
+
+  const server = createServer({ limits: LIMITS, onError: (error) => failures.push(error) });
+  const totals = (account: string) => accountTotals(database, account);
+  await server.register(
+    accountRoutes({
+      admit: async (headers) => {
+        const caller = await authenticate(headers);
+        const rate = await limiter.take(caller.key!.hash, policies.of(caller), { requests: 1, tokens: 0 });
+        if (!rate.allowed) throw rateLimitError(rate);
+        return { caller, rate };
+      },
+      keys,
+      ledger,
+      totals,
+      receipt: (record) => (record.state === 'settled' ? `receipt-of-${record.id}` : null),
+      now,
+    }),
+    { prefix: '/api/v1' },
+  );
+  await server.register(
+    adminRoutes({
+      adminKey,
+      consumers: createConsumerStore(database, { now }),
+      keys,
+      ledger,
+      totals,
+      findTransfer: (id) => findTransfer(database, id),
+      audit: async () => ({ clean: true, total: 12n }),
+      now,
+    }),
+    { prefix: '/admin/v1' },
+  );
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => server.close());
+
+  return {
+    clock,
+    database,
+    ledger,
+    keys,
+    adminKey,
+    failures,
+    url,
+    price,
+    async call<T>(key: string | null, method: string, path: string, body?: unknown) {
+      const response = await fetch(url + path, {
+        method,
+        headers: {
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return { status: response.status, headers: response.headers, body: (await response.json()) as T };
+    },
+    async tenant(name, amount = 10_000_000n) {
+      const account = localAccount(name);
+      const { text, record } = (await keys.create({ account, label: name, kind: 'live' }))!;
+      if (amount > 0n) await ledger.transfer({ id: `fund-${name}`, from: treasuryOf('operator'), to: escrowOf(account), amount, memo: '' });
+      return { account, key: text, hash: record.hash };
+    },
+  };
+}

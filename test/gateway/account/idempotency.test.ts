@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { toHttpError } from '../../../src/gateway/errors-http.ts';
+import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/account/idempotency.ts';
+import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
+
+const HOUR_MS = 3_600_000;
+
+async function world(engine: EngineName) {
+  const clock = { now: 1_700_000_000_000 };
+  const idempotency = createIdempotency(await openTestDatabase(engine), { now: () => clock.now, ttlMs: 24 * HOUR_MS, runningTtlMs: HOUR_MS });
+  const use = { account: 'tollgate:local:alice', key: 'order 7', callId: 'gen-1' };
+  return { clock, idempotency, use };
+}
+
+describe.each(ENGINES)('idempotency keys on %s', (engine) => {
+  it('stand for the reply of their first call, byte for byte', async () => {
+    const { idempotency, use } = await world(engine);
+    expect(await idempotency.begin({ ...use, bodyHash: 'a' })).toEqual({ kind: 'new' });
+    const body = Uint8Array.from({ length: 256 }, (_, n) => n);
+    expect(await idempotency.finish(use, { status: 402, headers: { 'content-type': 'x/y', 'x-note': '"ü"' }, body })).toBe(true);
+    const again = await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' });
+    expect(again).toEqual({ kind: 'replay', status: 402, headers: { 'content-type': 'x/y', 'x-note': '"ü"' }, body: Buffer.from(body) });
+  });
+
+  it('conflict with another body, finished or not', async () => {
+    const { idempotency, use } = await world(engine);
+    await idempotency.begin({ ...use, bodyHash: 'a' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'conflict' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    await idempotency.finish(use, { status: 200, headers: {}, body: new Uint8Array() });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'conflict' });
+  });
+
+  it('are each account’s own', async () => {
+    const { idempotency, use } = await world(engine);
+    await idempotency.begin({ ...use, bodyHash: 'a' });
+    expect(await idempotency.begin({ ...use, account: 'tollgate:local:bob', bodyHash: 'b' })).toEqual({ kind: 'new' });
+  });
+
+  it('let exactly one of many calls at once run', async () => {
+    const { idempotency, use } = await world(engine);
+    const beginnings = await Promise.all(Array.from({ length: 50 }, (_, n) => idempotency.begin({ ...use, callId: `gen-${n}`, bodyHash: 'a' })));
+    expect(beginnings.filter(({ kind }) => kind === 'new').length).toBe(1);
+    expect(beginnings.filter(({ kind }) => kind === 'running').length).toBe(49);
+  });
+
+  it('are free again when their call was abandoned, but not by another call', async () => {
+    const { idempotency, use } = await world(engine);
+    await idempotency.begin({ ...use, bodyHash: 'a' });
+    await idempotency.abandon({ ...use, callId: 'gen-2' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    await idempotency.abandon(use);
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'new' });
+  });
+
+  it('are never abandoned once they are done', async () => {
+    const { idempotency, use } = await world(engine);
+    await idempotency.begin({ ...use, bodyHash: 'a' });
+    await idempotency.finish(use, { status: 200, headers: {}, body: new Uint8Array() });
+    await idempotency.abandon(use);
+    expect(await idempotency.begin({ ...use, bodyHash: 'a' })).toMatchObject({ kind: 'replay' });
+  });
+
+  it('pass on when the gateway of a running call died, and the dead call cannot take them back', async () => {
+    const { clock, idempotency, use } = await world(engine);
+    await idempotency.begin({ ...use, bodyHash: 'a' });
+    clock.now += HOUR_MS - 1;
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    clock.now += 1;
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
+    expect(await idempotency.finish(use, { status: 200, headers: {}, body: Buffer.from('late') })).toBe(false);
+    expect(await idempotency.finish({ ...use, callId: 'gen-2' }, { status: 200, headers: {}, body: Buffer.from('own') })).toBe(true);
+    expect(await idempotency.begin({ ...use, callId: 'gen-3', bodyHash: 'a' })).toMatchObject({ kind: 'replay', body: Buffer.from('own') });
+  });
+
+  it('end after their time, and are swept', async () => {
+    const { clock, idempotency, use } = await world(engine);
+    for (let n = 0; n < 5; n += 1) {
+      await idempotency.begin({ ...use, key: `k${n}`, bodyHash: 'a' });
+      await idempotency.finish({ ...use, key: `k${n}` }, { status: 200, headers: {}, body: new Uint8Array() });
+    }
+    clock.now += 24 * HOUR_MS - 1;
+    expect(await idempotency.sweep()).toBe(0);
+    expect(await idempotency.begin({ ...use, key: 'k0', bodyHash: 'a' })).toMatchObject({ kind: 'replay' });
+    clock.now += 1;
+    expect(await idempotency.begin({ ...use, key: 'k0', bodyHash: 'other' })).toEqual({ kind: 'new' });
+    expect(await idempotency.sweep(3)).toBe(3);
+    expect(await idempotency.sweep()).toBe(1);
+    expect(await idempotency.sweep()).toBe(0);
+  });
+});
+
+describe('idempotency keys on the wire', () => {
+  it('have 1 to 255 printable characters', () => {
+    for (const key of ['x', 'a b', '~'.repeat(255)]) expect(parseIdempotencyKey(key)).toBe(key);
+    for (const key of [undefined, null, 7, '', '~'.repeat(256), 'a\nb', 'ü', ['a']]) {
+      expect(() => parseIdempotencyKey(key)).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+    }
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
+        try {
+          return parseIdempotencyKey(text) === text;
+        } catch (error) {
+          return (error as { code?: string }).code === 'invalid_request';
+        }
+      }),
+    );
+  });
+
+  it('are answered with 409, and with Retry-After while the first call runs', () => {
+    const conflict = toHttpError(idempotencyError('conflict'));
+    expect([conflict.status, conflict.body.error.type, conflict.headers]).toEqual([409, 'idempotency_conflict', {}]);
+    const running = toHttpError(idempotencyError('running'));
+    expect([running.status, running.body.error.type, running.headers]).toEqual([409, 'idempotency_conflict', { 'retry-after': '1' }]);
+  });
+});

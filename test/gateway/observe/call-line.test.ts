@@ -1,0 +1,99 @@
+import { createCallLog, createCallObserver, createLogger, GatewayError, UpstreamFailure } from '#gateway';
+import { describe, expect, it } from 'vitest';
+import { exampleCall, exampleOffer, logConfig, settledBy } from './example-call.ts';
+
+function capture(now = () => 1_250) {
+  const lines: string[] = [];
+  const { logger } = createLogger(logConfig(), { write: (line) => lines.push(line) });
+  return { observer: createCallObserver([createCallLog(logger)], { now }), lines: () => lines.map((line) => JSON.parse(line)) };
+}
+
+describe('the log line of a call', () => {
+  it('tells who called what, who served it, what it used and cost, and how long it took', () => {
+    let at = 1_000;
+    const { observer, lines } = capture(() => at);
+    const call = exampleCall({ metadata: { session: 'abc' } });
+    observer.started(call);
+    at = 1_040.04;
+    observer.firstByte(call);
+    at = 1_250;
+    observer.firstByte(call);
+    observer.resolved(call, settledBy(exampleOffer()));
+    observer.failed(call, new Error('after the resolution'));
+    expect(lines()).toEqual([
+      {
+        level: 'info',
+        time: expect.any(Number),
+        msg: 'call',
+        request_id: 'req-1',
+        generation_id: 'gen-1',
+        account: 'tollgate:local:dev',
+        key: 'laptop',
+        primitive: 'model',
+        service: 'demo/sage',
+        provider: 'Demo',
+        stream: true,
+        status: 200,
+        error: null,
+        lock: 'settled',
+        usage: { prompt: 12, completion: 34 },
+        cost_micro_usd: 57,
+        fee_micro_usd: 2,
+        attempts: 1,
+        first_byte_ms: 40,
+        duration_ms: 250,
+        metadata: { session: 'abc' },
+      },
+    ]);
+  });
+
+  it('counts failed attempts, each with a line of its own', () => {
+    const { observer, lines } = capture();
+    const first = exampleOffer('demo/sage', 'First');
+    const second = exampleOffer('demo/sage', 'Second');
+    const call = exampleCall({ candidates: [first, second].map((offer) => ({ offer, estimate: 1n })) });
+    observer.started(call);
+    observer.attemptFailed(call, first, new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }));
+    observer.flagged(call, second, ['usage_missing']);
+    observer.resolved(call, settledBy(second));
+    expect(lines().map(({ msg, level, provider }) => [msg, level, provider])).toEqual([
+      ['attempt failed', 'warn', 'First'],
+      ['provider flagged', 'warn', 'Second'],
+      ['call', 'info', 'Second'],
+    ]);
+    expect(lines()[2]).toMatchObject({ attempts: 2 });
+  });
+
+  it('names the error of a call that was refused before any lock', () => {
+    const { observer, lines } = capture();
+    const call = exampleCall();
+    observer.started(call);
+    observer.failed(call, new GatewayError('insufficient_balance', 'Insufficient balance for estimated cost: 0.001 USDC'));
+    expect(lines()[0]).toMatchObject({ status: 402, error: 'insufficient_balance', lock: 'none', attempts: 0, provider: null, cost_micro_usd: 0 });
+  });
+
+  it('shows the stack of what nobody expected', () => {
+    const { observer, lines } = capture();
+    const call = exampleCall();
+    observer.started(call);
+    observer.resolved(call, settledBy(exampleOffer(), { state: 'released', end: null, error: new TypeError('x is not a function') }));
+    expect(lines()[0]).toMatchObject({ status: 500, error: 'internal', lock: 'released', err: { type: 'TypeError', stack: expect.stringContaining('TypeError') } });
+  });
+
+  it('says when the client left', () => {
+    const { observer, lines } = capture();
+    const call = exampleCall();
+    observer.started(call);
+    observer.resolved(call, settledBy(exampleOffer(), { state: 'released', end: null, clientGone: true, error: new Error('the client is gone') }));
+    expect(lines()[0]).toMatchObject({ status: 499, error: 'client_gone', client_gone: true });
+    expect(lines()[0]).not.toHaveProperty('err');
+  });
+
+  it('keeps large metadata out', () => {
+    const { observer, lines } = capture();
+    const call = exampleCall({ metadata: { note: 'x'.repeat(5_000) } });
+    observer.started(call);
+    observer.resolved(call, settledBy(exampleOffer()));
+    expect(lines()[0]).toMatchObject({ metadata: { truncated: true, bytes: 5_011 } });
+  });
+});

@@ -1,0 +1,74 @@
+import type { Resolution } from '#billing';
+import type { Call, Config, Offer } from '#gateway';
+
+/** An offer as the catalogue makes them. */
+export function exampleOffer(service = 'demo/sage', provider = 'Demo'): Offer {
+  return {
+    id: `key-of-${provider}:${service}`,
+    service,
+    primitive: 'model',
+    provider: { id: `key-of-${provider}`, name: provider },
+    price: { id: `price-of-${provider}-${service}`, rates: { prompt: 500_000n, completion: 1_500_000n } },
+    endpoint: { baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer the-key-of-the-provider' } },
+    displayName: service,
+    createdAt: 0,
+    model: { upstreamModel: 'sage', contextLength: 8192, maxOutputTokens: 1024, inputModalities: ['text'], outputModalities: ['text'] },
+  };
+}
+
+export function exampleCall(changes: Partial<Call> = {}): Call {
+  return {
+    id: 'gen-1',
+    primitive: 'model',
+    caller: {
+      account: 'tollgate:local:dev',
+      key: { hash: 'h'.repeat(64), label: 'laptop', development: true, allowedServices: null, budget: null },
+    },
+    requestId: 'req-1',
+    service: 'demo/sage',
+    stream: true,
+    startedAt: 1_000,
+    candidates: [{ offer: exampleOffer(), estimate: 100n }],
+    exchange: {
+      request: () => {
+        throw new Error('not asked for here');
+      },
+      reader: () => {
+        throw new Error('not asked for here');
+      },
+    },
+    stickyKey: null,
+    metadata: null,
+    traceparent: null,
+    timeoutMs: 60_000,
+    wantsReceipt: false,
+    ...changes,
+  };
+}
+
+/** What billing says of a call that was served by `offer` and settled. */
+export function settledBy(offer: Offer, changes: Partial<Resolution> = {}): Resolution {
+  return {
+    state: 'settled',
+    settlement: { charged: 57n, fee: 2n, drawn: 0n, shortfall: 0n },
+    end: {
+      type: 'end',
+      price: offer.price.id,
+      provider: offer.provider.id,
+      usage: { prompt: 12n, completion: 34n },
+      outcome: 'complete',
+      estimated: false,
+      detail: '{}',
+      tail: null,
+    },
+    error: null,
+    clientGone: false,
+    ...changes,
+  };
+}
+
+type LogConfig = Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl'>;
+
+export function logConfig(changes: Partial<LogConfig> = {}): LogConfig {
+  return { mode: 'production', logLevel: 'trace', adminKey: null, services: [], databaseUrl: null, redisUrl: null, ...changes };
+}

@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest';
+import { createHealth } from '../../../src/gateway/routing/health.ts';
+import { NO_PREFERENCES } from '../../../src/gateway/routing/preferences.ts';
+import { createRouter } from '../../../src/gateway/routing/weighted-router.ts';
+import { clock, names, offer, seeded } from './offers.ts';
+
+const COOLDOWN = 30_000;
+const PROBE = 10_000;
+const OPEN_AFTER = 10;
+const SAMPLE = { firstByteMs: 10, durationMs: 20, completionTokens: 5 };
+
+function setUp(cooldownMs = COOLDOWN) {
+  const now = clock();
+  const health = createHealth({ now, cooldownMs, probeMs: PROBE, failuresMax: OPEN_AFTER });
+  const router = createRouter({ health, random: seeded(1), attemptsMax: 3, now });
+  const choose = (...offers: Parameters<typeof names>[0]) => names(router.choose(offers, NO_PREFERENCES, null));
+  const fail = (one: Parameters<typeof health.failed>[0], times = 1) => {
+    for (let time = 0; time < times; time++) health.failed(one);
+  };
+  return { now, health, router, choose, fail };
+}
+
+describe('an offer that failed', () => {
+  const a = offer({ provider: 'A', price: 0.01 });
+  const b = offer({ provider: 'B', price: 10 });
+
+  test('is passed over while it cools down', () => {
+    const { health, choose, now } = setUp();
+    health.failed(a);
+    expect(health.available(a)).toBe(false);
+    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B']);
+    now.advance(COOLDOWN - 1);
+    expect(choose(a, b)).toEqual(['B']);
+    expect(health.available(a)).toBe(false);
+    now.advance(1);
+    expect(health.available(a)).toBe(true);
+  });
+
+  test('is then probed by one call at a time, until one succeeds', () => {
+    const { health, choose, now } = setUp();
+    health.failed(a);
+    now.advance(COOLDOWN);
+    // A is so much cheaper that it is always drawn first.
+    expect(choose(a, b)).toEqual(['A', 'B']);
+    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B']);
+    now.advance(20);
+    health.succeeded(a, SAMPLE);
+    for (let round = 0; round < 20; round++) expect(choose(a, b)[0]).toBe('A');
+  });
+
+  test('cools down again when the probe fails', () => {
+    const { health, choose, now } = setUp();
+    health.failed(a);
+    now.advance(COOLDOWN);
+    choose(a, b);
+    health.failed(a);
+    now.advance(COOLDOWN - 1);
+    expect(choose(a, b)).toEqual(['B']);
+    now.advance(1);
+    expect(choose(a, b)).toEqual(['A', 'B']);
+  });
+
+  test('is probed again when nothing was heard of the probe', () => {
+    const { health, choose, now } = setUp();
+    health.failed(a);
+    now.advance(COOLDOWN);
+    choose(a, b);
+    now.advance(PROBE - 1);
+    expect(choose(a, b)).toEqual(['B']);
+    now.advance(1);
+    expect(choose(a, b)).toEqual(['A', 'B']);
+  });
+
+  test('is not brought back by a call that began before it failed', () => {
+    const { health, now } = setUp();
+    health.failed(a);
+    now.advance(1_000);
+    health.succeeded(a, { ...SAMPLE, durationMs: 5_000 });
+    expect(health.available(a)).toBe(false);
+    health.succeeded(a, { ...SAMPLE, durationMs: 500 });
+    expect(health.available(a)).toBe(true);
+  });
+
+  test('waiting for its probe is a last fallback of one that is well', () => {
+    const { health, choose, now } = setUp();
+    const dear = offer({ provider: 'Dear', price: 100 });
+    health.failed(dear);
+    now.advance(COOLDOWN);
+    expect(choose(dear, a, b)).toEqual(['A', 'B', 'Dear']);
+    // It was not the one to be tried, so it still waits.
+    expect(choose(dear, a, b)).toEqual(['A', 'B', 'Dear']);
+  });
+
+  test('long ago is well again, probe or not', () => {
+    const { health, now } = setUp();
+    health.failed(a);
+    now.advance(COOLDOWN * 11 + 1);
+    expect(health.standing(a)).toBe('good');
+  });
+
+  test('rests not at all without a cool-down', () => {
+    const { health } = setUp(0);
+    health.failed(a);
+    expect(health.available(a)).toBe(true);
+  });
+});
+
+describe('an offer that has succeeded since it failed', () => {
+  const a = offer({ provider: 'A', price: 0.01 });
+  const b = offer({ provider: 'B', price: 10 });
+
+  test('comes after those without an outage in the last 30 seconds', () => {
+    const { health, choose, now } = setUp(1_000);
+    health.failed(a);
+    now.advance(1_000);
+    health.succeeded(a, { ...SAMPLE, durationMs: 0 });
+    expect(health.standing(a)).toBe('recent');
+    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B', 'A']);
+    now.advance(29_000);
+    expect(choose(a, b)).toEqual(['A', 'B']);
+  });
+});
+
+describe('when every offer has failed', () => {
+  const only = offer({ provider: 'Only' });
+  const other = offer({ provider: 'Other' });
+
+  test('the resting ones are tried all the same', () => {
+    const { choose, fail } = setUp();
+    fail(only, 1);
+    expect(choose(only)).toEqual(['Only']);
+    fail(other, 1);
+    expect(choose(only, other).sort()).toEqual(['Only', 'Other']);
+  });
+
+  test('one that failed too often in a row is not', () => {
+    const { health, choose, fail, now } = setUp();
+    fail(only, OPEN_AFTER - 1);
+    expect(choose(only)).toEqual(['Only']);
+    fail(only);
+    expect(choose(only)).toEqual([]);
+    fail(other, OPEN_AFTER);
+    expect(choose(only, other)).toEqual([]);
+    now.advance(COOLDOWN);
+    expect(choose(only)).toEqual(['Only']);
+    expect(choose(only)).toEqual([]);
+    health.succeeded(only, { ...SAMPLE, durationMs: 0 });
+    expect(choose(only)).toEqual(['Only']);
+  });
+
+  test('failures between successes are not in a row', () => {
+    const { health, choose, fail } = setUp();
+    for (let round = 0; round < 5; round++) {
+      fail(only, OPEN_AFTER - 1);
+      health.succeeded(only, { ...SAMPLE, durationMs: 60_000 });
+    }
+    expect(choose(only)).toEqual(['Only']);
+  });
+});
+
+describe('the time until a retry', () => {
+  const a = offer({ provider: 'A' });
+  const b = offer({ provider: 'B' });
+
+  test('is that of the offer that may be tried first', () => {
+    const { health, now, fail } = setUp();
+    fail(a);
+    now.advance(10_000);
+    fail(b);
+    expect(health.retryAfterS([a, b])).toBe(20);
+    expect(health.retryAfterS([b])).toBe(30);
+    now.advance(19_500);
+    expect(health.retryAfterS([a, b])).toBe(1);
+  });
+
+  test('is that of a probe while one is out', () => {
+    const { health, now, choose, fail } = setUp();
+    fail(a, OPEN_AFTER);
+    now.advance(COOLDOWN);
+    expect(choose(a)).toEqual(['A']);
+    now.advance(2_000);
+    expect(health.retryAfterS([a])).toBe(8);
+  });
+
+  test('is the least that can be said when none rests', () => {
+    const { health, fail } = setUp();
+    expect(health.retryAfterS([a])).toBe(1);
+    expect(health.retryAfterS([])).toBe(1);
+    fail(a);
+    expect(health.retryAfterS([a, b])).toBe(1);
+  });
+});

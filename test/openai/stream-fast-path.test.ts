@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { applyTemplate, learnTemplate } from '../../src/openai/chunk-template.ts';
+import { createByteOutput } from '../../src/openai/byte-output.ts';
+import { chunkOf, CONTEXT, delta, events, stream, USAGE } from './support/replies.ts';
+
+const deep = process.env['TOLLGATE_DEEP'] === '1';
+
+const text = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 10 }), fc.constantFrom('', '"', '\\', '\n', '\u0001', 'é', '\ud800', '</script>', 'content":"', '"}'));
+const quirks = fc.constantFrom<Record<string, unknown>>({}, { usage: null }, { system_fingerprint: 'fp_"content":"' }, { created: 5 }, { model: undefined }, { usage: USAGE }, { x: [1, { y: 'z' }] });
+const choice = fc.oneof(
+  { weight: 8, arbitrary: text.map((content) => delta(content)) },
+  { weight: 2, arbitrary: text.map((content) => ({ index: 0, logprobs: null, delta: { role: 'assistant', content }, finish_reason: '' })) },
+  { weight: 2, arbitrary: text.map((reasoning_content) => ({ index: 0, delta: { content: null, reasoning_content }, finish_reason: null })) },
+  { weight: 2, arbitrary: fc.tuple(text, fc.nat(2)).map(([content, index]) => delta(content, null, index)) },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(text, fc.nat(2), fc.constantFrom(undefined, 'call_a', 'call_b')).map(([given, index, id]) => ({
+      index: 0,
+      delta: { tool_calls: [{ index, ...(id ? { id, type: 'function' } : {}), function: { ...(id ? { name: 'f' } : {}), arguments: given } }] },
+      finish_reason: null,
+    })),
+  },
+  { weight: 1, arbitrary: fc.constantFrom('stop', 'length').map((reason) => delta('end', reason)) },
+);
+
+/** The ways in which servers write JSON. */
+const writers: readonly ((value: unknown) => string)[] = [
+  (value) => JSON.stringify(value),
+  (value) => JSON.stringify(value, null, 1).replaceAll('\n', ' '),
+  (value) => JSON.stringify(value).replace(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  (value) => JSON.stringify(value).replaceAll('/', '\\/'),
+];
+
+describe('the fast path of the stream reader', () => {
+  it('gives byte for byte what parsing every chunk gives', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(choice, quirks), { maxLength: 40 }), fc.constantFrom(...writers), (items, writer) => {
+        const body = events(...items.map(([item, rest]) => writer(chunkOf([item], rest))), writer(chunkOf([delta('', 'stop')])), '[DONE]');
+        expect(stream(body)).toEqual(stream(body, CONTEXT, { parseAll: true }));
+      }),
+      { numRuns: deep ? 100_000 : 1_500 },
+    );
+  });
+
+  it('is taken for the chunks of a usual stream', () => {
+    const line = JSON.stringify(chunkOf([delta('Hello')]));
+    const place = (chunk: Record<string, any>, value: string) => void (chunk['choices'][0].delta.content = value);
+    const template = learnTemplate(line, 'content', place, (placeholder) => JSON.stringify(chunkOf([delta(placeholder)], { id: 'ours' })))!;
+    const apply = (event: string) => {
+      const output = createByteOutput();
+      const bytes = Buffer.from(event);
+      const count = applyTemplate(template, bytes, 0, bytes.length, output);
+      return { count, out: output.take()?.toString() ?? null };
+    };
+    expect(apply(JSON.stringify(chunkOf([delta(' wörld\n')])))).toEqual({ count: 8, out: events(chunkOf([delta(' wörld\n')], { id: 'ours' })) });
+    expect(apply(JSON.stringify(chunkOf([delta('', 'stop')]))).count).toBe(-1);
+    expect(apply(line.replace('Hello', 'a"b')).count).toBe(-1);
+    expect(apply(line.replace('Hello', 'a\\')).count).toBe(-1);
+    expect(apply(line.replace('Hello', '\\u0041')).count).toBe(-1);
+  });
+
+  it('never lets a provider write outside its text', () => {
+    const base = JSON.stringify(chunkOf([delta('MARK')]));
+    const injected = base.replace('MARK', '"},"finish_reason":null}],"error":{"message":"x"},"choices":[{"index":0,"delta":{"content":"');
+    const outcome = stream(`${events(base, base, base)}data: ${injected}\n\n`);
+    expect(outcome.error?.message).toContain('reported an error');
+  });
+
+  it('leaves bytes that are no UTF-8 to the parser, which replaces them', () => {
+    const parts = usual().map((part) => Buffer.from(part));
+    const bytes = Buffer.concat([parts[0]!, parts[0]!, Buffer.from([0xff, 0xfe]), parts[1]!]);
+    const body = Buffer.concat([Buffer.from(events(chunkOf([delta('a')]))), bytes, Buffer.from(events(chunkOf([delta('', 'stop')]), '[DONE]'))]);
+    expect(stream(body)).toEqual(stream(body, CONTEXT, { parseAll: true }));
+  });
+});
+
+/** An event around the place of its text. */
+function usual(): [string, string] {
+  const [head, tail] = events(chunkOf([delta('MARK')])).split('MARK');
+  return [head!, tail!];
+}

@@ -1,0 +1,43 @@
+import { writeSync } from 'node:fs';
+import { createLedger, createPriceBook, escrowOf, treasuryOf } from '#billing';
+import { openDatabase } from '#store';
+import { CRASH_PRICE } from './crash-price.ts';
+
+/*
+ * Locks and settles on the embedded database of argv[2] until it is killed, and says each acknowledgement on standard output,
+ * synchronously: what was written to the pipe is there however the process ends. argv[3] keeps the ids of one round apart.
+ */
+const [dataDir, round] = process.argv.slice(2) as [string, string];
+const say = (line: string) => writeSync(1, `${line}\n`);
+
+const database = await openDatabase({ dataDir });
+const ledger = await createLedger({ database });
+await createPriceBook(database).remember([CRASH_PRICE]);
+await ledger.transfer({ id: `fund-${round}`, from: treasuryOf('test'), to: escrowOf('crash'), amount: 1_000_000_000n, memo: '' });
+say('ready');
+
+const worker = async (index: number) => {
+  for (let turn = 0; ; turn += 1) {
+    const id = `${round}-${index}-${turn}`;
+    const locked = await ledger.lock({
+      id,
+      account: 'crash',
+      amount: 100n,
+      prices: [CRASH_PRICE.id],
+      expiresAt: Date.now() + 600_000,
+      budget: { id: 'budget', limit: 10n ** 14n },
+      detail: '{}',
+    });
+    if (!locked.ok) throw new Error(locked.reason);
+    say(`held ${id} 0`);
+    if (turn % 4 === 3) {
+      await ledger.release({ id, detail: '{}' });
+      say(`released ${id} 0`);
+    } else {
+      const charge = BigInt(turn % 100);
+      await ledger.settle({ id, price: CRASH_PRICE.id, provider: 'p', charge, draw: false, feeBps: 100, usage: `{"call":${charge}}`, detail: '{}' });
+      say(`settled ${id} ${charge}`);
+    }
+  }
+};
+await Promise.all(Array.from({ length: 32 }, (_, index) => worker(index)));

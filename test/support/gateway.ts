@@ -1,0 +1,181 @@
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createKeeper } from './server-process.ts';
+import type { Keeper, ServerProcess } from './server-process.ts';
+
+export interface GatewayOptions {
+  /** `serve` (default) is production; `start` is the development gateway with the demo provider, play money and a key. */
+  readonly command?: 'serve' | 'start';
+  /** Text of its TOML file. */
+  readonly toml?: string;
+  /** Environment besides PATH and HOME: this process's own is not passed on. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly databaseUrl?: string;
+  readonly redisUrl?: string;
+  /** A data directory that stays; default is a temporary one that `stop` removes. */
+  readonly dataDir?: string;
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Until it is ready; default 30 s. */
+  readonly timeoutMs?: number;
+}
+
+/** A gateway in a process of its own, which ends with this process at the latest. */
+export interface Gateway {
+  /** `http://127.0.0.1:<port>`. */
+  readonly baseUrl: string;
+  readonly adminKey: string;
+  /** Key of the development account; null for `serve`. */
+  readonly apiKey: string | null;
+  readonly dataDir: string;
+  readonly pid: number;
+  /** Milliseconds from its start until it answered that it is ready. */
+  readonly readyMs: number;
+  /** One request to the admin API, path below `/admin/v1`. Rejects on any status but 2xx. */
+  admin(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Record<string, unknown>>;
+  /** Makes an account with this much USD (a number or a decimal string) and a key for it. */
+  openAccount(name: string, usd: number | string): Promise<{ readonly account: string; readonly key: string }>;
+  /** SIGKILL: a crash. Its data stays until `stop`. */
+  kill9(): Promise<void>;
+  /** SIGTERM, and the exit code once it has gone. */
+  term(): Promise<number | null>;
+  /** Starts it again after `kill9` or `term`, on the same data directory and port. */
+  restart(): Promise<void>;
+  /** Everything it wrote on stdout and stderr since its last start. */
+  logs(): string;
+  stop(): Promise<void>;
+}
+
+const PROGRAM = resolve(import.meta.dirname, '../../src/main.ts');
+
+/** Starts a gateway and waits until `/health/ready` says so. Rejects with its output when it ends before that. */
+export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  const home = mkdtempSync(join(tmpdir(), 'tollgate-gateway-'));
+  const dataDir = options.dataDir ?? join(home, 'data');
+  const configFile = join(home, 'tollgate.toml');
+  writeFileSync(configFile, options.toml ?? '');
+  const keeper = createKeeper([home]);
+  let port = options.port ?? 0;
+  let running: Running;
+
+  const start = async (): Promise<void> => {
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: home,
+      ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
+      ...(options.redisUrl === undefined ? {} : { REDIS_URL: options.redisUrl }),
+      ...options.env,
+    };
+    const args = [PROGRAM, options.command ?? 'serve', '--config', configFile, '--data', dataDir, '--host', '127.0.0.1', '--port', String(port)];
+    running = await startAndWait(keeper, { file: process.execPath, args, cwd: home, env }, dataDir, options);
+    port = Number(new URL(running.baseUrl).port);
+  };
+  const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    running.server.signal(signal);
+    await running.server.exited;
+  };
+  try {
+    await start();
+  } catch (error) {
+    await keeper.close();
+    throw error;
+  }
+
+  const gateway: Gateway = {
+    get baseUrl() {
+      return running.baseUrl;
+    },
+    get adminKey() {
+      return running.adminKey;
+    },
+    get apiKey() {
+      return running.apiKey;
+    },
+    get pid() {
+      return running.server.pid;
+    },
+    get readyMs() {
+      return running.readyMs;
+    },
+    dataDir,
+    async admin(method, path, body) {
+      const response = await fetch(`${running.baseUrl}/admin/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${running.adminKey}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+      return (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>;
+    },
+    async openAccount(name, usd) {
+      const { data } = (await gateway.admin('POST', '/accounts', { name })) as { data: { id: string } };
+      const path = `/accounts/${encodeURIComponent(data.id)}`;
+      if (Number(usd) > 0) await gateway.admin('POST', `${path}/credit`, { amount_usd: usd, reference: `opening-${data.id}` });
+      const { key } = (await gateway.admin('POST', `${path}/keys`, {})) as { key: string };
+      return { account: data.id, key };
+    },
+    kill9: () => end('SIGKILL'),
+    async term() {
+      await end('SIGTERM');
+      return running.server.exitCode;
+    },
+    restart: start,
+    logs: () => running.server.output(),
+    async stop() {
+      if (running.server.exitCode === null && running.server.signalCode === null) await end('SIGTERM');
+      await keeper.close();
+    },
+  };
+  return gateway;
+}
+
+interface Running {
+  readonly server: ServerProcess;
+  readonly baseUrl: string;
+  readonly adminKey: string;
+  readonly apiKey: string | null;
+  readonly readyMs: number;
+}
+
+async function startAndWait(keeper: Keeper, command: Parameters<Keeper['start']>[0], dataDir: string, options: GatewayOptions): Promise<Running> {
+  const development = options.command === 'start';
+  const timeoutMs = options.timeoutMs ?? 30_000;
+  const begun = performance.now();
+  const server = keeper.start(command);
+  while (performance.now() - begun < timeoutMs) {
+    if (server.exitCode !== null || server.signalCode !== null) {
+      await server.exited;
+      throw new Error(`the gateway ended (${server.exitCode ?? server.signalCode}) before it was ready:\n${server.output()}`);
+    }
+    const file = readJson(join(dataDir, 'gateway.json'));
+    // A file of an earlier process may still be there.
+    if (file !== null && file['pid'] === server.pid && (await isReady(String(file['base_url'])))) {
+      const readyMs = performance.now() - begun;
+      // The development gateway writes its key a moment later.
+      const dev = development ? readJson(join(dataDir, 'dev.json')) : null;
+      const keyIsThere = !development || dev?.['base_url'] === file['base_url'];
+      const apiKey = dev === null ? null : String(dev['api_key']);
+      if (keyIsThere) return { server, baseUrl: String(file['base_url']), adminKey: String(file['admin_key']), apiKey, readyMs };
+    }
+    await pause(10);
+  }
+  server.signal('SIGKILL');
+  await server.exited;
+  throw new Error(`the gateway was not ready after ${timeoutMs} ms:\n${server.output()}`);
+}
+
+async function isReady(baseUrl: string): Promise<boolean> {
+  try {
+    return (await fetch(`${baseUrl}/health/ready`)).status === 200;
+  } catch {
+    return false;
+  }
+}
+
+function readJson(path: string): Record<string, unknown> | null {
+  // It is renamed into place, so what is there is whole.
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>) : null;
+}

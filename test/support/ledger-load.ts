@@ -1,0 +1,53 @@
+import { escrowOf, LedgerUnavailable, treasuryOf, type Ledger, type SettleResult } from '#billing';
+import { CRASH_PRICE } from './crash-price.ts';
+
+export interface LoadResult {
+  /** What each lock was told to be at the end; `unknown` when the ledger was unavailable to lock it. */
+  readonly told: ReadonlyMap<string, 'settled' | 'released' | 'unknown'>;
+  /** Settlements and releases that did not answer `ok`, and errors that are no LedgerUnavailable. */
+  readonly surprises: readonly unknown[];
+  readonly unavailable: number;
+}
+
+/** Locks, and then settles or releases, `width` calls at a time until `done` says so. */
+export async function loadLedger(ledger: Ledger, options: { width: number; prefix: string; done: () => boolean; onPair?: () => void }): Promise<LoadResult> {
+  const told = new Map<string, 'settled' | 'released' | 'unknown'>();
+  const surprises: unknown[] = [];
+  let unavailable = 0;
+  await ledger.transfer({ id: `fund-${options.prefix}`, from: treasuryOf('test'), to: escrowOf('load'), amount: 10n ** 12n, memo: '' });
+  const worker = async (index: number) => {
+    for (let turn = 0; !options.done(); turn += 1) {
+      const id = `${options.prefix}-${index}-${turn}`;
+      try {
+        const locked = await ledger.lock({ id, account: 'load', amount: 50n, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000, detail: '{}' });
+        if (!locked.ok) surprises.push({ id, locked });
+      } catch (error) {
+        if (!(error instanceof LedgerUnavailable)) surprises.push(error);
+        unavailable += 1;
+        told.set(id, 'unknown');
+        continue;
+      }
+      try {
+        const settles = turn % 3 > 0;
+        const result: Pick<SettleResult, 'ok'> = settles
+          ? await ledger.settle({ id, price: CRASH_PRICE.id, provider: 'p', charge: 7n, draw: false, feeBps: 1_000, usage: '{"call":7}', detail: '{}' })
+          : await ledger.release({ id, detail: '{}' });
+        if (!result.ok) surprises.push({ id, result });
+        told.set(id, settles ? 'settled' : 'released');
+        options.onPair?.();
+      } catch (error) {
+        surprises.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: options.width }, (_, index) => worker(index)));
+  return { told, surprises, unavailable };
+}
+
+/** Ids whose lock is not what the load was told. A lock whose answer was lost may be held or not there. */
+export async function contradictions(ledger: Ledger, told: LoadResult['told']): Promise<readonly string[]> {
+  const records = await Promise.all([...told.keys()].map(async (id) => ({ id, record: await ledger.find(id) })));
+  return records
+    .filter(({ id, record }) => (told.get(id) === 'unknown' ? record !== null && record.state !== 'held' : record?.state !== told.get(id)))
+    .map(({ id, record }) => `${id} was told ${told.get(id)} and is ${record?.state}`);
+}
