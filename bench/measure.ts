@@ -47,7 +47,8 @@ function requestText(target: Target, model: string, stream: boolean): string {
     .join('')}\r\n${body}`;
 }
 
-const jobFor = (target: Target, model: string, shape: Job['shape']): Job => ({
+/** A job that asks `target` for one of the upstream's replies. */
+export const jobFor = (target: Target, model: string, shape: Job['shape']): Job => ({
   port: target.port,
   request: requestText(target, model, model !== MODELS.small),
   shape,

@@ -28,6 +28,8 @@ export interface Figures {
   readonly callsPerSecond: number | null;
   readonly cpuPerCall: number | null;
   readonly cpuPerCallAtRate: number | null;
+  /** As it is, not as a difference: on a quiet machine under 2 ms for `direct`. */
+  readonly p99: number | null;
   readonly addedP50: number | null;
   readonly addedP99: number | null;
   readonly addedFirstByteP50: number | null;
@@ -74,6 +76,7 @@ export function figuresOf(run: Run): readonly Figures[] {
       callsPerSecond: median(rounds.map(({ small }) => (small.calls / small.elapsedMs) * 1000)),
       cpuPerCall: median(rounds.map(({ small }) => perCall(small))),
       cpuPerCallAtRate: total(rounds.map(({ open }) => open)),
+      p99: median(rounds.map(({ open }) => open.latency.p99)),
       addedP50: added(({ open }) => open.latency.p50),
       addedP99: added(({ open }) => open.latency.p99),
       addedFirstByteP50: added(({ firstByte }) => firstByte.firstByte.p50),
@@ -184,6 +187,8 @@ interface Budget {
   readonly most: number | null;
   readonly goal: number;
   readonly unit: string;
+  /** The figure drowned in what else the machine was doing. */
+  readonly noisy?: boolean;
 }
 
 function budgetTable(figures: readonly Figures[]): string {
@@ -191,6 +196,7 @@ function budgetTable(figures: readonly Figures[]): string {
   if (!ours || ours.cpuPerCall === null) return 'tollgate was not measured.';
   const reference = figures.find((row) => row.name === 'fastify');
   const portkey = figures.find((row) => row.name === 'portkey');
+  const noisy = isNoisy(figures);
   const budgets: readonly Budget[] = [
     { what: 'CPU per call ÷ Fastify passthrough', value: ratio(ours.cpuPerCall, reference?.cpuPerCall), most: 1.8, goal: 1.3, unit: '×' },
     {
@@ -200,8 +206,8 @@ function budgetTable(figures: readonly Figures[]): string {
       goal: 1.1,
       unit: '×',
     },
-    { what: `added p50 at ${OPEN_PER_SECOND}/s`, value: ours.addedP50, most: 0.8, goal: 0.4, unit: ' ms' },
-    { what: `added p99 at ${OPEN_PER_SECOND}/s`, value: ours.addedP99, most: 5, goal: 2, unit: ' ms' },
+    { what: `added p50 at ${OPEN_PER_SECOND}/s`, value: ours.addedP50, most: 0.8, goal: 0.4, unit: ' ms', noisy },
+    { what: `added p99 at ${OPEN_PER_SECOND}/s`, value: ours.addedP99, most: 5, goal: 2, unit: ' ms', noisy },
     { what: 'CPU per call ÷ Portkey', value: ratio(ours.cpuPerCall, portkey?.cpuPerCall), most: null, goal: 0.14, unit: '×' },
     { what: 'CPU per burst event ÷ Portkey', value: ratio(ours.cpuPerBurstEvent, portkey?.cpuPerBurstEvent), most: null, goal: 0.16, unit: '×' },
     { what: 'CPU per paced event ÷ Portkey', value: ratio(ours.cpuPerPacedEvent, portkey?.cpuPerPacedEvent), most: null, goal: 0.5, unit: '×' },
@@ -210,18 +216,26 @@ function budgetTable(figures: readonly Figures[]): string {
   ];
   return table(
     ['what', 'measured', 'budget', 'goal', ''],
-    budgets.map(({ what, value, most, goal, unit }) => [
-      what,
-      value === null ? '–' : `${value.toFixed(2)}${unit}`,
-      most === null ? '–' : `≤ ${most}${unit}`,
-      `≤ ${goal}${unit}`,
-      verdict(value, most, goal),
-    ]),
+    budgets.map((budget) => {
+      const { what, value, most, goal, unit } = budget;
+      return [
+        what,
+        value === null ? '–' : `${value.toFixed(2)}${unit}`,
+        most === null ? '–' : `≤ ${most}${unit}`,
+        `≤ ${goal}${unit}`,
+        verdict(budget),
+      ];
+    }),
   );
 }
 
-function verdict(value: number | null, most: number | null, goal: number): string {
+/** Without a gateway, the slowest of a hundred replies takes this long only when others use the cores. */
+const DIRECT_P99_MS = 3;
+const isNoisy = (figures: readonly Figures[]) => (figures.find((row) => row.name === 'direct')?.p99 ?? 0) > DIRECT_P99_MS;
+
+function verdict({ value, most, goal, noisy }: Budget): string {
   if (value === null) return 'not measured';
+  if (noisy) return 'machine too noisy to tell';
   if (value <= goal) return 'goal reached';
   if (most === null) return 'goal not reached';
   return value <= most ? 'within budget' : '**missed**';
@@ -243,9 +257,10 @@ function notesOf(run: Run, figures: readonly Figures[]): string[] {
     }
   }
   for (const row of figures) if (row.errors > 0) notes.push(`**${row.title}: ${row.errors} calls failed.**`);
-  if (run.loadBefore > 0.5)
+  const direct = figures.find((row) => row.name === 'direct')?.p99 ?? null;
+  if (isNoisy(figures))
     notes.push(
-      `The machine was not idle before the run (load ${run.loadBefore.toFixed(2)}): latencies are worse than they need to be; ratios of CPU hold.`,
+      `Others used the machine: p99 of the upstream itself was ${show(direct, 1)} ms at ${OPEN_PER_SECOND} calls/s. Added latencies say little; ratios of CPU hold.`,
     );
   notes.push('CPU of the fixed-rate and paced columns is summed over rounds, since the CPU clock of a process counts in ticks of 10 ms.');
   return notes;

@@ -48,5 +48,7 @@ for (const perChunk of [1, 4, 32]) {
     fast.push(nanosecondsPerEvent(chunks, false));
     parsed.push(nanosecondsPerEvent(chunks, true));
   }
-  console.log(`${String(perChunk).padStart(2)} events a chunk: ${median(fast).toFixed(0)} ns an event, ${median(parsed).toFixed(0)} ns when every event is parsed`);
+  console.log(
+    `${String(perChunk).padStart(2)} events a chunk: ${median(fast).toFixed(0)} ns an event, ${median(parsed).toFixed(0)} ns when every event is parsed`,
+  );
 }

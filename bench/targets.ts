@@ -23,7 +23,8 @@ export interface TargetKind {
   readonly title: string;
   /** What is in the way, when this target cannot run here. */
   missing?(): string | null;
-  start(upstreamPort: number): Promise<Target>;
+  /** `nodeArgs` go to Node before the script, where the target is ours to profile. */
+  start(upstreamPort: number, nodeArgs?: readonly string[]): Promise<Target>;
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -31,8 +32,8 @@ const CHAT = '/v1/chat/completions';
 const PORTKEY = here('node_modules/@portkey-ai/gateway/build/start-server.js');
 const TOLLGATE = here('../src/main.ts');
 
-async function passthrough(script: string, upstreamPort: number): Promise<Target> {
-  const program = startProgram([here(script), '--upstream', `http://127.0.0.1:${upstreamPort}`]);
+async function passthrough(script: string, upstreamPort: number, nodeArgs: readonly string[] = []): Promise<Target> {
+  const program = startProgram([...nodeArgs, here(script), '--upstream', `http://127.0.0.1:${upstreamPort}`]);
   return { port: await announcedPort(program), pid: program.pid, path: CHAT, headers: {}, stop: () => program.stop() };
 }
 
@@ -59,7 +60,7 @@ async function portkey(upstreamPort: number): Promise<Target> {
 }
 
 /** A production gateway with one priced service per model of the upstream, an account with credit, and limits out of the way. */
-async function tollgate(upstreamPort: number, databaseUrl: string | null): Promise<Target> {
+async function tollgate(upstreamPort: number, databaseUrl: string | null, nodeArgs: readonly string[] = []): Promise<Target> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const dataDir = join(folder, 'data');
   const config = join(folder, 'tollgate.toml');
@@ -70,7 +71,7 @@ async function tollgate(upstreamPort: number, databaseUrl: string | null): Promi
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    program = startProgram([TOLLGATE, 'serve', '--config', config]);
+    program = startProgram([...nodeArgs, TOLLGATE, 'serve', '--config', config]);
     const found = await program.until(() => readDiscovery(join(dataDir, 'gateway.json')), 'gateway.json');
     const admin = adminOf(found);
     const account = await admin('/admin/v1/accounts', { name: 'bench' });
@@ -167,22 +168,26 @@ export const TARGETS: readonly TargetKind[] = [
     title: 'upstream, called directly',
     start: (upstreamPort) => Promise.resolve({ port: upstreamPort, pid: null, path: CHAT, headers: {}, stop: () => Promise.resolve() }),
   },
-  { name: 'bare', title: 'node:http + undici, bytes through', start: (port) => passthrough('targets/bare.ts', port) },
-  { name: 'fastify', title: 'Fastify + undici, bytes through (reference)', start: (port) => passthrough('targets/fastify.ts', port) },
+  { name: 'bare', title: 'node:http + undici, bytes through', start: (port, nodeArgs) => passthrough('targets/bare.ts', port, nodeArgs) },
+  {
+    name: 'fastify',
+    title: 'Fastify + undici, bytes through (reference)',
+    start: (port, nodeArgs) => passthrough('targets/fastify.ts', port, nodeArgs),
+  },
   {
     name: 'tollgate',
     title: 'tollgate, billing on, embedded database',
     missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
-    start: (port) => tollgate(port, null),
+    start: (port, nodeArgs) => tollgate(port, null, nodeArgs),
   },
   {
     name: 'tollgate-postgres',
     title: 'tollgate, billing on, PostgreSQL',
     missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
-    async start(port) {
+    async start(port, nodeArgs) {
       const postgres = await startPostgres();
       try {
-        const target = await tollgate(port, postgres.url);
+        const target = await tollgate(port, postgres.url, nodeArgs);
         return {
           ...target,
           async stop() {

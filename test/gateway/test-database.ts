@@ -6,7 +6,7 @@ export { ENGINES, type EngineName };
 
 /** An empty database that is gone when the test is. */
 export async function openTestDatabase(engine: EngineName): Promise<OpenDatabase> {
-  const { database, dispose } = await openEngine(engine);
-  onTestFinished(dispose);
-  return database;
+  const opened = await openEngine(engine);
+  onTestFinished(() => opened.dispose());
+  return opened.database;
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { applyTemplate, learnTemplate } from '../../src/openai/chunk-template.ts';
 import { createByteOutput } from '../../src/openai/byte-output.ts';
 import { chunkOf, CONTEXT, delta, events, stream, USAGE } from './support/replies.ts';
@@ -43,7 +43,24 @@ describe('the fast path of the stream reader', () => {
     );
   });
 
-  it('is taken for the chunks of a usual stream', () => {
+  it('parses next to nothing of a usual stream, of text, reasoning or tool arguments', () => {
+    const call = (given: string) => ({ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: given } }] }, finish_reason: null });
+    const open = { index: 0, delta: { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] }, finish_reason: null };
+    const bodies = [
+      events(...Array.from({ length: 200 }, (_, i) => chunkOf([delta(`${i} `)]))),
+      events(...Array.from({ length: 200 }, (_, i) => chunkOf([{ index: 0, delta: { reasoning_content: `${i} ` } }]))),
+      events(chunkOf([open]), ...Array.from({ length: 200 }, (_, i) => chunkOf([call(`${i}`)]))),
+    ];
+    for (const body of bodies) {
+      const parse = vi.spyOn(JSON, 'parse');
+      const { error } = stream(body + events(chunkOf([delta('', 'stop')]), '[DONE]'));
+      expect(error).toBeNull();
+      expect(parse.mock.calls.length).toBeLessThan(10);
+      parse.mockRestore();
+    }
+  });
+
+  it('tells the form of a chunk from all others', () => {
     const line = JSON.stringify(chunkOf([delta('Hello')]));
     const place = (chunk: Record<string, any>, value: string) => void (chunk['choices'][0].delta.content = value);
     const template = learnTemplate(line, 'content', place, (placeholder) => JSON.stringify(chunkOf([delta(placeholder)], { id: 'ours' })))!;
@@ -68,15 +85,10 @@ describe('the fast path of the stream reader', () => {
   });
 
   it('leaves bytes that are no UTF-8 to the parser, which replaces them', () => {
-    const parts = usual().map((part) => Buffer.from(part));
-    const bytes = Buffer.concat([parts[0]!, parts[0]!, Buffer.from([0xff, 0xfe]), parts[1]!]);
+    const [head, tail] = events(chunkOf([delta('MARK')])).split('MARK');
+    const bytes = Buffer.concat([Buffer.from(head!), Buffer.from([0x61, 0xff, 0xfe]), Buffer.from(tail!)]);
     const body = Buffer.concat([Buffer.from(events(chunkOf([delta('a')]))), bytes, Buffer.from(events(chunkOf([delta('', 'stop')]), '[DONE]'))]);
     expect(stream(body)).toEqual(stream(body, CONTEXT, { parseAll: true }));
+    expect(stream(body).sent).toContain('a\uFFFD\uFFFD');
   });
 });
-
-/** An event around the place of its text. */
-function usual(): [string, string] {
-  const [head, tail] = events(chunkOf([delta('MARK')])).split('MARK');
-  return [head!, tail!];
-}

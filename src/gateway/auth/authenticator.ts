@@ -22,8 +22,8 @@ export interface Authenticator {
    * Who is calling. Rejects with GatewayError `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired;
    * with the database's error when a key had to be looked up and could not be.
    */
-  authenticate(headers: IncomingHttpHeaders): Promise<Caller>;
-  close(): void;
+  readonly authenticate: (headers: IncomingHttpHeaders) => Promise<Caller>;
+  readonly close: () => void;
 }
 
 /** One key's answer, for a second at most: the caller, or null when the key opens nothing. */

@@ -27,7 +27,7 @@ export function rateLimitError(decision: RateDecision): GatewayError {
 }
 
 /** The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one for the development account. */
-export function createRatePolicies(limits: LimitsConfig): { of(caller: Caller): RatePolicy } {
+export function createRatePolicies(limits: LimitsConfig): { readonly of: (caller: Caller) => RatePolicy } {
   const { burst, tokensPerMinute } = limits;
   const ordinary: RatePolicy = { requestsPerMinute: limits.requestsPerMinute, burst, tokensPerMinute };
   const development: RatePolicy = { requestsPerMinute: limits.developmentRequestsPerMinute, burst, tokensPerMinute };

@@ -52,9 +52,9 @@ export interface World {
   /** Errors that became a 5xx. */
   readonly failures: readonly unknown[];
   readonly url: string;
-  call<T = unknown>(key: string | null, method: string, path: string, body?: unknown): Promise<Answer<T>>;
+  readonly call: <T = unknown>(key: string | null, method: string, path: string, body?: unknown) => Promise<Answer<T>>;
   /** A funded account with a key. */
-  tenant(name: string, amount?: bigint): Promise<{ readonly account: string; readonly key: string; readonly hash: string }>;
+  readonly tenant: (name: string, amount?: bigint) => Promise<{ readonly account: string; readonly key: string; readonly hash: string }>;
   /** A price that locks may carry. */
   readonly price: string;
 }

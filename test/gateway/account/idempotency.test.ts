@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { toHttpError } from '../../../src/gateway/errors-http.ts';
 import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/account/idempotency.ts';

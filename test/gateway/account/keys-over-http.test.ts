@@ -60,7 +60,7 @@ describe('keys over HTTP', () => {
     const shown = await call<One>(body.key, 'GET', '/api/v1/key');
     expect(shown.body.data).toEqual({ ...body.data, rate_limit: { requests: 80, tokens: 1_000_000, interval: '60s' } });
     const list = await call<List>(alice.key, 'GET', KEYS);
-    expect(list.body.data.map((key) => key['name']).toSorted()).toEqual(['alice', 'robot']);
+    expect(new Set(list.body.data.map((key) => key['name']))).toEqual(new Set(['alice', 'robot']));
     expect(JSON.stringify(list.body)).not.toContain(body.key.slice(10));
   });
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createKey } from '../../../src/gateway/auth/api-key.ts';
 import { createAuthenticator } from '../../../src/gateway/auth/authenticator.ts';
@@ -10,7 +10,7 @@ const START = Date.parse('2026-03-04T23:59:00Z');
 const ALICE = 'tollgate:local:alice';
 const bearer = (text: string) => ({ authorization: `Bearer ${text}` });
 
-async function world({ acceptDevelopmentKeys = true, engine = 'sqlite' as EngineName } = {}) {
+async function world({ acceptDevelopmentKeys = true, engine = 'sqlite' }: { acceptDevelopmentKeys?: boolean; engine?: EngineName } = {}) {
   const clock = { now: START };
   const now = () => clock.now;
   const database = await openTestDatabase(engine);

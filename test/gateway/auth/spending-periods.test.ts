@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LIMIT_RESETS, budgetAt, periodAt } from '../../../src/gateway/auth/spend-period.ts';
 

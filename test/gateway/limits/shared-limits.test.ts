@@ -20,7 +20,7 @@ describe('limits shared through Redis', () => {
   it('are one limit for all gateways', async () => {
     const gateways = await Promise.all([gateway(), gateway(), gateway()]);
     const key = randomUUID();
-    const decisions = await Promise.all(Array.from({ length: 200 }, (_, n) => gateways[n % 3]!.limiter.take(key, POLICY, ONE)));
+    const decisions = await Promise.all(Array.from({ length: 200 }, async (_, n) => gateways[n % 3]!.limiter.take(key, POLICY, ONE)));
     // 80, and one more for each second that this took.
     const allowed = decisions.filter((decision) => decision.allowed).length;
     expect(allowed).toBeGreaterThanOrEqual(80);

@@ -1,0 +1,120 @@
+/** Where the CPU goes: one target under one load with V8's sampling profiler, its threads apart, functions by their own time. `--help` tells the rest. */
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startGenerator } from './generator.ts';
+import { jobFor, warmUp } from './measure.ts';
+import { BURST_CONNECTIONS, OPEN_PER_SECOND, SMALL_CONNECTIONS } from './plan.ts';
+import { announcedPort, cpuMicros, startProgram } from './program.ts';
+import { TARGETS } from './targets.ts';
+import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
+
+const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate] [--seconds 5] [--top 40]
+  small  ${SMALL_CONNECTIONS} connections, one call after the other
+  burst  ${BURST_CONNECTIONS} connections, streams of ${BURST_EVENTS} events
+  rate   small calls, ${OPEN_PER_SECOND} a second
+The profiles stay in bench/results/profile/ for Chrome's developer tools.
+`;
+
+const LOADS = {
+  small: [MODELS.small, (durationMs: number) => ({ kind: 'closed', connections: SMALL_CONNECTIONS, durationMs }) as const],
+  burst: [MODELS.burst, (durationMs: number) => ({ kind: 'closed', connections: BURST_CONNECTIONS, durationMs }) as const],
+  rate: [MODELS.small, (durationMs: number) => ({ kind: 'open', perSecond: OPEN_PER_SECOND, durationMs }) as const],
+} as const;
+
+interface CpuProfile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+  }[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** The load, as milliseconds before the end of the process. What came before it, loading modules above all, is not counted. */
+interface Window {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Functions of one thread by their own time, idle left out, as microseconds for each unit of work. */
+function topOf(profile: CpuProfile, window: Window, units: number, count: number): string[] {
+  const own = new Map<string, number>();
+  const names = new Map(
+    profile.nodes.map(({ id, callFrame }) => [
+      id,
+      `${callFrame.functionName || '(anonymous)'}  ${callFrame.url.replace(/^.*\/(?=(?:src|bench|node_modules)\/)/, '')}:${callFrame.lineNumber + 1}`,
+    ]),
+  );
+  let beforeEnd = profile.timeDeltas.reduce((sum, delta) => sum + delta, 0) / 1000;
+  for (const [index, id] of profile.samples.entries()) {
+    beforeEnd -= (profile.timeDeltas[index] ?? 0) / 1000;
+    if (beforeEnd > window.fromMs || beforeEnd < window.toMs) continue;
+    const name = names.get(id) ?? '';
+    if (!/^\((?:idle|program|root)\)/.test(name)) own.set(name, (own.get(name) ?? 0) + (profile.timeDeltas[index] ?? 0));
+  }
+  const rows = [...own].toSorted((a, b) => b[1] - a[1]);
+  const all = rows.reduce((sum, [, time]) => sum + time, 0);
+  return [
+    `  all JavaScript ${(all / units).toFixed(1)} µs`,
+    ...rows
+      .slice(0, count)
+      .map(([name, time]) => `  ${(time / units).toFixed(2).padStart(7)}  ${((100 * time) / all).toFixed(1).padStart(5)} %  ${name}`),
+  ];
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      target: { type: 'string', default: 'tollgate' },
+      load: { type: 'string', default: 'small' },
+      seconds: { type: 'string', default: '5' },
+      top: { type: 'string', default: '40' },
+      help: { type: 'boolean' },
+    },
+  });
+  const kind = TARGETS.find(({ name }) => name === values.target);
+  const load = Object.hasOwn(LOADS, values.load) ? LOADS[values.load as keyof typeof LOADS] : null;
+  if (values.help || !kind || !load) return void process.stdout.write(HELP);
+  const [model, shape] = load;
+  const folder = here('results/profile');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+
+  const upstream = startProgram([here('upstream/main.ts')]);
+  const generator = startGenerator();
+  try {
+    const target = await kind.start(await announcedPort(upstream), ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
+    if (target.pid === null) throw new Error(`${kind.name} has no process of its own`);
+    let units = 0;
+    let begun = 0;
+    let ended = 0;
+    try {
+      await warmUp(generator, target, 500);
+      begun = performance.now();
+      const before = cpuMicros(target.pid);
+      const result = await generator.run(jobFor(target, model, shape(Number(values.seconds) * 1000)));
+      ended = performance.now();
+      units = result.calls * (model === MODELS.burst ? BURST_EVENTS : 1);
+      const used = (cpuMicros(target.pid) - before) / units;
+      process.stdout.write(
+        `${kind.title}, ${values.load}: ${result.calls} calls, ${result.errors} errors, ${used.toFixed(2)} CPU µs each (with the profiler, all threads)\n`,
+      );
+    } finally {
+      await target.stop();
+    }
+    const stopped = performance.now();
+    const window = { fromMs: stopped - begun, toMs: stopped - ended };
+    for (const file of readdirSync(folder))
+      process.stdout.write(
+        `${file}\n${topOf(JSON.parse(readFileSync(`${folder}/${file}`, 'utf8')) as CpuProfile, window, units, Number(values.top)).join('\n')}\n`,
+      );
+  } finally {
+    generator.stop();
+    await upstream.stop();
+  }
+}
+
+await main();

@@ -1,0 +1,132 @@
+import { UpstreamFailure } from '#gateway';
+import { describe, expect, it } from 'vitest';
+import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
+import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE, usualStream } from './support/replies.ts';
+
+const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+
+describe('a stream that fails', () => {
+  it.each([
+    ['ends before its finish', events(chunkOf([delta('a')])), 'before the reply was complete'],
+    ['ends inside an event', events(chunkOf([delta('a')])) + 'data: {"choices":[{"ind', 'not valid JSON'],
+    ['is empty', '', 'without a reply'],
+    ['is nothing but [DONE]', events('[DONE]'), 'without a reply'],
+    ['has an event that is no JSON', events(chunkOf([delta('a')]), '{oops'), 'not valid JSON'],
+    ['has an event that is no object', events('[1]'), 'no JSON object'],
+    ['has a choice that is no object', events(chunkOf([null])), 'choice that is no object'],
+    ['reports an error', events(chunkOf([delta('a')]), { error: { message: 'secret sk-1', code: 500 } }), 'reported an error'],
+    ['has a line without end', `data: ${'x'.repeat(1024 * 1024 + 1)}`, 'longer than'],
+  ])('throws when it %s', (_name, body, message) => {
+    const { error } = stream(body);
+    expect(error).toBeInstanceOf(UpstreamFailure);
+    expect(error).toMatchObject({ retryable: true, blame: 'provider', detail: null });
+    expect(error!.message).toContain(message);
+  });
+
+  it('throws above the largest reply', () => {
+    expect(stream(usualStream(), { ...CONTEXT, replyBytesMax: 200 }).error!.message).toContain('larger than 200 bytes');
+  });
+
+  it('throws when the head cannot be used', () => {
+    expect(feed(createChatStreamReader(CONTEXT), [], { 'content-encoding': 'gzip' }).error!.message).toContain('compressed');
+    expect(() => createChatStreamReader(CONTEXT).head(302, {})).toThrow(UpstreamFailure);
+  });
+
+  it('is not charged as cut when it broke before', () => {
+    const reader = createChatStreamReader(CONTEXT);
+    reader.head(200, {});
+    reader.data(Buffer.from(events(chunkOf([delta('a')]))));
+    expect(() => reader.data(Buffer.from(events('{oops')))).toThrow(UpstreamFailure);
+    expect(() => reader.cut()).toThrow(UpstreamFailure);
+  });
+});
+
+describe('a stream that is free', () => {
+  it.each([
+    ['finishes with error', events(chunkOf([delta('a')]), chunkOf([delta('', 'error')], { usage: USAGE }), '[DONE]'), 'free'],
+    ['produced nothing and gives no reason', events(chunkOf([delta('')]), '[DONE]'), 'free'],
+    ['claims no completion and gives no reason', events(chunkOf([delta('a')]), chunkOf([delta('', '')], { usage: { prompt_tokens: 3, completion_tokens: 0 } }), '[DONE]'), 'free'],
+    ['finished for a reason without output', events(chunkOf([delta('')]), { ...stop, usage: { prompt_tokens: 3, completion_tokens: 0 } }, '[DONE]'), 'complete'],
+    ['has one failed choice of two', events(chunkOf([delta('a', 'error', 0)]), chunkOf([delta('b', 'stop', 1)], { usage: USAGE }), '[DONE]'), 'complete'],
+  ])('when it %s', (_name, body, outcome) => {
+    expect(stream(body).end!.outcome).toBe(outcome);
+  });
+});
+
+describe('a stream that is cut', () => {
+  const cutAfter = (body: string) => {
+    const reader = createChatStreamReader(CONTEXT);
+    reader.head(200, {});
+    reader.data(Buffer.from(body));
+    return reader.cut();
+  };
+
+  it('is charged by the bytes that came', () => {
+    const words = Array.from({ length: 10 }, () => chunkOf([delta('12345678')]));
+    expect(cutAfter(events(...words))).toMatchObject({ usage: { prompt: 10n, completion: 20n }, estimated: true, outcome: 'complete', flags: [] });
+    expect(cutAfter(events(chunkOf([{ index: 0, delta: { reasoning: 'abcd' } }])))).toMatchObject({ usage: { completion: 1n } });
+  });
+
+  it('is free when nothing came', () => {
+    expect(cutAfter('')).toMatchObject({ usage: null, outcome: 'free' });
+    expect(cutAfter(events(chunkOf([{ index: 0, delta: { role: 'assistant', content: '' } }])))).toMatchObject({ usage: null, outcome: 'free' });
+  });
+
+  it('is charged by the claim when that had come', () => {
+    expect(cutAfter(events(chunkOf([delta('a')]), { ...stop, usage: USAGE }))).toMatchObject({ usage: { prompt: 12n, completion: 5n }, estimated: false });
+  });
+});
+
+describe('a stream that runs past its budget', () => {
+  const context = { ...CONTEXT, budget: { promptTokensMax: 500, completionCap: 10, completionTokensMax: 10 } };
+
+  it('is stopped once it is longer than its tokens can be', () => {
+    const reader = createChatStreamReader(context);
+    reader.head(200, {});
+    const word = Buffer.from(events(chunkOf([delta('x'.repeat(100))])));
+    let sent = 0;
+    while (!reader.finished && sent < 1_000) {
+      reader.data(word);
+      sent++;
+    }
+    // 16 bytes a token and 4 KiB of slack.
+    expect(sent).toBe(Math.floor((10 * 16 + 4096) / 100) + 1);
+    expect(reader.data(word)).toBeNull();
+    const end = reader.end();
+    expect(end).toMatchObject({ outcome: 'over_cap', flags: ['over_cap'], usage: { completion: 10n }, estimated: true });
+    expect((end.tail as { body: unknown }).body).toMatchObject({ choices: [{ finish_reason: 'length' }] });
+  });
+
+  it('is stopped on the parsed path as well', () => {
+    const reader = createChatStreamReader(context, { parseAll: true });
+    reader.head(200, {});
+    for (let i = 0; i < 60; i++) reader.data(Buffer.from(events(chunkOf([delta('x'.repeat(100))]))));
+    expect(reader.end().outcome).toBe('over_cap');
+  });
+});
+
+describe('a stream whose provider answers in one piece', () => {
+  const completion = {
+    id: 'x',
+    object: 'chat.completion',
+    created: 7,
+    model: 'upstream-small',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'hello', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] }, finish_reason: 'tool_calls' }],
+    usage: USAGE,
+  };
+  const json = { 'content-type': 'application/json' };
+
+  it('is one chunk', () => {
+    const outcome = feed(createChatStreamReader(CONTEXT), [Buffer.from(JSON.stringify(completion))], json);
+    expect(outcome.sent).toBe('');
+    expect(outcome.tail!.body).toMatchObject({ id: 'gen-1', object: 'chat.completion.chunk', model: 'acme/small' });
+    expect(textOf(outcome)).toBe('hello');
+    expect(outcome.tail!.body['choices']).toMatchObject([{ delta: { tool_calls: [{ index: 0, id: 'a' }] }, finish_reason: 'tool_calls' }]);
+    expect(outcome.end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete' });
+    expect(chunksIn(outcome.sent)).toEqual([]);
+  });
+
+  it('fails when that is an error', () => {
+    expect(feed(createChatStreamReader(CONTEXT), [Buffer.from('{"error":"no"}')], json).error).toBeInstanceOf(UpstreamFailure);
+  });
+});

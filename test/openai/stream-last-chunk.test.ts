@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { chunkOf, chunksIn, delta, events, stream, textOf, USAGE, usualStream } from './support/replies.ts';
+
+const finishes = (sent: string) => chunksIn(sent).flatMap((chunk) => chunk['choices'].map((choice: { finish_reason: unknown }) => choice.finish_reason));
+const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+const usageChunk = chunkOf([], { usage: USAGE });
+
+describe('the last chunk of a stream', () => {
+  it('is the finish chunk, held back, with the usage that came after it', () => {
+    const { sent, tail, end } = stream(usualStream());
+    expect(finishes(sent)).toEqual([null, null, null, null]);
+    expect(sent).not.toContain('usage');
+    expect(sent).not.toContain('[DONE]');
+    expect(tail!.body).toMatchObject({ id: 'gen-1', model: 'acme/small', object: 'chat.completion.chunk', created: 1_700_000_000 });
+    expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+    expect(tail!.usage).toEqual(USAGE);
+    expect(end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete', estimated: false, flags: [] });
+  });
+
+  it.each([
+    ['in the finish chunk itself', events(chunkOf([delta('a')]), { ...stop, usage: USAGE }, '[DONE]')],
+    ['in a chunk with null choices around it', events(chunkOf([delta('a')], { usage: null }), { ...stop, usage: null }, usageChunk, '[DONE]')],
+    ['in an event without choices', events(chunkOf([delta('a')]), stop, { usage: USAGE }, '[DONE]')],
+    ['before the finish chunk', events(chunkOf([delta('a')]), usageChunk, stop, '[DONE]')],
+    ['as a running total', events(chunkOf([delta('a')], { usage: { ...USAGE, completion_tokens: 1, total_tokens: 13 } }), { ...stop, usage: USAGE }, '[DONE]')],
+    ['without [DONE]', events(chunkOf([delta('a')]), stop, usageChunk)],
+    ['in an event that nothing closes', events(chunkOf([delta('a')]), stop, usageChunk).trimEnd()],
+    ['beside usage after [DONE], which is too late', events(chunkOf([delta('a')]), stop, usageChunk, '[DONE]', chunkOf([], { usage: { prompt_tokens: 1, completion_tokens: 900 } }))],
+  ])('carries usage once, whether it came %s', (_name, body) => {
+    const { sent, tail, end } = stream(body);
+    expect(sent).not.toContain('usage');
+    expect(tail!.usage).toEqual(USAGE);
+    expect(end!.usage).toEqual({ prompt: 12n, completion: 5n });
+    expect(textOf({ sent, tail, end, error: null })).toBe('a');
+  });
+
+  it('keeps the text that comes with the finish reason', () => {
+    const outcome = stream(events(chunkOf([delta('a')]), chunkOf([delta('b', 'length')]), usageChunk, '[DONE]'));
+    expect(textOf(outcome)).toBe('ab');
+    expect(outcome.tail!.body['choices']).toEqual([{ index: 0, delta: { content: 'b' }, finish_reason: 'length' }]);
+  });
+
+  it('takes a finish reason that stands beside the choices', () => {
+    const { tail } = stream(events(chunkOf([delta('a')]), { ...chunkOf([{ index: 0, delta: {} }]), finish_reason: 'stop' }, '[DONE]'));
+    expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+    expect(JSON.parse(JSON.stringify(tail!.body))).not.toHaveProperty('finish_reason');
+  });
+
+  it('belongs to the choice that finishes last when there are several', () => {
+    const outcome = stream(
+      events(
+        chunkOf([delta('a', null, 0)]),
+        chunkOf([delta('x', null, 1)]),
+        chunkOf([delta('', 'stop', 0)]),
+        chunkOf([delta('y', null, 1)]),
+        chunkOf([delta('z', 'length', 1)]),
+        usageChunk,
+        '[DONE]',
+      ),
+    );
+    expect([textOf(outcome, 0), textOf(outcome, 1)]).toEqual(['a', 'xyz']);
+    expect(finishes(outcome.sent).filter(Boolean)).toEqual(['stop']);
+    expect(outcome.tail!.body['choices']).toEqual([{ index: 1, delta: { content: 'z' }, finish_reason: 'length' }]);
+  });
+
+  it('carries a finish reason once, even if the provider repeats it or talks on', () => {
+    const outcome = stream(events(chunkOf([delta('a')]), stop, chunkOf([delta('b', 'stop')]), chunkOf([delta('c')]), usageChunk, '[DONE]'));
+    expect(textOf(outcome)).toBe('abc');
+    expect(finishes(outcome.sent).filter(Boolean)).toEqual([]);
+    expect(outcome.tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+  });
+
+  it('is made up when the provider sent none, and the provider is flagged', () => {
+    const { tail, end } = stream(events(chunkOf([delta('a')]), usageChunk, '[DONE]'));
+    expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+    expect(end).toMatchObject({ outcome: 'complete', flags: ['malformed_reply'] });
+  });
+
+  it('keeps fields that nobody here knows, wherever they came', () => {
+    const { sent, tail } = stream(events(chunkOf([delta('a')], { citations: ['x'] }), stop, chunkOf([], { usage: USAGE, timings: { ms: 3 } }), '[DONE]'));
+    expect(chunksIn(sent)[0]!['citations']).toEqual(['x']);
+    expect(tail!.body['timings']).toEqual({ ms: 3 });
+  });
+});

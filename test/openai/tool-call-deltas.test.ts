@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { chunkOf, chunksIn, events, stream } from './support/replies.ts';
+
+type Call = { index?: number; id?: string; type?: string; function?: { name?: string; arguments?: unknown } };
+
+/** What the openai SDK makes of the deltas: joined by index. */
+function joined(deltas: readonly (readonly Call[])[]): { deltas: Call[]; calls: { id: string; name: string; arguments: string }[] } {
+  const body = events(
+    ...deltas.map((calls) => chunkOf([{ index: 0, delta: { tool_calls: calls }, finish_reason: null }])),
+    chunkOf([{ index: 0, delta: {}, finish_reason: 'tool_calls' }]),
+    '[DONE]',
+  );
+  const outcome = stream(body);
+  expect(outcome.error).toBeNull();
+  const out = chunksIn(outcome.sent).flatMap((chunk) => (chunk['choices'][0].delta.tool_calls ?? []) as Call[]);
+  const calls: { id: string; name: string; arguments: string }[] = [];
+  for (const call of out) {
+    const entry = (calls[call.index!] ??= { id: '', name: '', arguments: '' });
+    entry.id += call.id ?? '';
+    entry.name += call.function?.name ?? '';
+    entry.arguments += (call.function?.arguments as string | undefined) ?? '';
+  }
+  return { deltas: out, calls };
+}
+
+const first = { id: 'a', name: 'look', arguments: '{"q":1}' };
+const second = { id: 'b', name: 'find', arguments: '{"r":2}' };
+
+describe('streamed tool calls', () => {
+  it.each<[string, Call[][]]>([
+    [
+      'in the usual form',
+      [
+        [{ index: 0, id: 'a', type: 'function', function: { name: 'look', arguments: '' } }],
+        [{ index: 0, function: { arguments: '{"q"' } }],
+        [{ index: 0, function: { arguments: ':1}' } }],
+        [{ index: 1, id: 'b', type: 'function', function: { name: 'find', arguments: '' } }],
+        [{ index: 1, function: { arguments: '{"r":2}' } }],
+      ],
+    ],
+    [
+      'with indexes from 1',
+      [[{ index: 1, id: 'a', function: { name: 'look', arguments: '{"q":1}' } }], [{ index: 2, id: 'b', function: { name: 'find', arguments: '{"r":2}' } }]],
+    ],
+    [
+      'without indexes',
+      [
+        [{ id: 'a', function: { name: 'look', arguments: '{"q"' } }],
+        [{ id: 'a', function: { arguments: ':1}' } }],
+        [{ id: 'b', function: { name: 'find', arguments: '{"r":' } }],
+        [{ function: { arguments: '2}' } }],
+      ],
+    ],
+    [
+      'with one index for all',
+      [
+        [{ index: 0, id: 'a', function: { name: 'look', arguments: '{"q":1}' } }],
+        [{ index: 0, id: 'b', function: { name: 'find', arguments: '{"r"' } }],
+        [{ index: 0, function: { arguments: ':2}' } }],
+      ],
+    ],
+    [
+      'with id, type and name on every delta',
+      [
+        [{ index: 0, id: 'a', type: 'function', function: { name: 'look', arguments: '{"q"' } }],
+        [{ index: 0, id: 'a', type: 'function', function: { name: 'look', arguments: ':1}' } }],
+        [{ index: 1, id: 'b', type: 'function', function: { name: 'find', arguments: '{"r":2}' } }],
+      ],
+    ],
+    [
+      'with arguments as objects, two in one delta',
+      [
+        [
+          { index: 0, id: 'a', function: { name: 'look', arguments: { q: 1 } } },
+          { index: 1, id: 'b', function: { name: 'find', arguments: { r: 2 } } },
+        ],
+      ],
+    ],
+    [
+      'interleaved',
+      [
+        [{ index: 0, id: 'a', function: { name: 'look', arguments: '{"q"' } }],
+        [{ index: 1, id: 'b', function: { name: 'find', arguments: '{"r"' } }],
+        [{ index: 0, function: { arguments: ':1}' } }],
+        [{ index: 1, function: { arguments: ':2}' } }],
+      ],
+    ],
+  ])('%s join to the same calls', (_name, deltas) => {
+    const { deltas: out, calls } = joined(deltas);
+    expect(calls).toEqual([first, second]);
+    const seen = new Set<number>();
+    for (const call of out) {
+      if (seen.has(call.index!)) {
+        expect(call).not.toHaveProperty('id');
+        expect(call).not.toHaveProperty('type');
+        expect(call.function).not.toHaveProperty('name');
+      } else expect(call).toMatchObject({ id: expect.any(String), type: 'function' });
+      seen.add(call.index!);
+    }
+    expect([...seen]).toEqual([0, 1]);
+  });
+
+  it('get an id when the provider gives none', () => {
+    const { calls } = joined([[{ function: { name: 'look', arguments: '{}' } }], [{ function: { name: 'find', arguments: '{}' } }]]);
+    expect(calls.map((call) => call.name)).toEqual(['look', 'find']);
+    expect(new Set(calls.map((call) => call.id)).size).toBe(2);
+  });
+
+  it('stay apart when many deltas of one are followed by another without index', () => {
+    const more = Array.from({ length: 40 }, (_, i) => [{ function: { arguments: `${i % 10}` } }]);
+    const { calls } = joined([[{ id: 'a', function: { name: 'look', arguments: '' } }], ...more, [{ id: 'b', function: { name: 'find', arguments: '' } }], ...more]);
+    expect(calls.map((call) => call.arguments.length)).toEqual([40, 40]);
+  });
+});
