@@ -31,7 +31,7 @@ export const QUICK: Plan = {
   burstMs: 500,
   firstByteMs: 500,
   pacedRounds: 1,
-  heldStreams: 500,
+  heldStreams: 300,
   memoryRounds: 1,
 };
 

@@ -15,6 +15,9 @@ const bundled = join(root, 'node_modules', '.bin', 'node');
 if (!existsSync(join(root, 'node_modules', 'commander'))) {
   fail(`The packages that tollgate needs are not installed.\nRun this once:  cd ${root} && npm ci`);
 } else if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) {
+  // Compiled code is kept between runs: halves the time of a start. Does nothing where the directory cannot be written.
+  const { enableCompileCache } = await import('node:module');
+  enableCompileCache?.(join(root, 'node_modules', '.cache', 'tollgate'));
   await import('../src/main.ts');
 } else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
   fail(
@@ -30,7 +33,7 @@ function fail(message) {
 }
 
 function handOver() {
-  const child = spawn(bundled, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  const child = spawn(bundled, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     // Over the channel the child sees that this process is gone, however it ended.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });

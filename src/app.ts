@@ -77,6 +77,8 @@ export interface AppOptions {
   readonly writeLog?: (line: string) => void;
   readonly now?: () => number;
   readonly random?: () => number;
+  /** A stream that is silent this long gets a comment; default 15 s. */
+  readonly keepAliveMs?: number;
 }
 
 /** Puts the rooms together: plain calls, in the order of their dependencies. What was opened is closed again when a later step fails. */
@@ -183,7 +185,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     await referenceRoutes(server, { version: VERSION });
     const totals = (account: string) => accountTotals(database, account);
     const audited = () => audit(database, { now });
-    await server.register(chatRoutes({ pipeline, idempotency, config, now, onError }), { prefix: '/api/v1' });
+    await server.register(chatRoutes({ pipeline, idempotency, config, now, onError, ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}) }), { prefix: '/api/v1' });
     await server.register(modelsRoutes({ catalog, health }), { prefix: '/api/v1' });
     await server.register(providerRoutes({ catalog, health }), { prefix: '/api/v1' });
     await server.register(accountRoutes({ admit: pipeline.admit, keys, ledger, totals, receipt: (record) => signed(receiptOfRecord(record)), now }), {

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
-import { loadConfig, localAccount, type Config } from '#gateway';
-import { createApp } from '../app.ts';
+import type { Config } from '#gateway';
+import { localAccount } from '../gateway/account/account-id.ts';
+import { loadConfig } from '../gateway/config-file.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { CliError } from './cli-error.ts';
 import { findGateway } from './discovery.ts';
@@ -80,6 +81,8 @@ export async function openAdmin(flags: AdminFlags, options: { readonly create?: 
   const { running, config } = await findAdmin(flags, options);
   if (running) return running;
   const adminKey = flags.adminKey ?? config.adminKey ?? loadAdminKey(config.dataDir);
+  // Loaded here: a running gateway is asked without any of it.
+  const { createApp } = await import('../app.ts');
   const app = await createApp({ ...config, adminKey, logLevel: 'silent', otlpEndpoint: null, redisUrl: null });
   return {
     async request(method, path, body) {

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { audit, type AuditReport } from '#billing';
-import { openDatabase } from '#store';
+import type { AuditReport } from '#billing';
 import { findAdmin, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { facts, painter, type Paint } from './terminal.ts';
@@ -40,6 +39,7 @@ async function runAudit(flags: AdminFlags): Promise<AuditView> {
   const { running, config } = await findAdmin(flags);
   if (running) return (await running.request('GET', '/audit')).data as AuditView;
   // Opened by itself, not as a gateway: an audit changes nothing. Locks of a killed gateway stay held until the next start.
+  const [{ audit }, { openDatabase }] = await Promise.all([import('#billing'), import('#store')]);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
   try {
     const { ok, checks, totals } = await audit(database, { overdueMs: null });

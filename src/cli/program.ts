@@ -1,6 +1,4 @@
 import { Command, CommanderError } from 'commander';
-import { ConfigError, GatewayError, IdentityError } from '#gateway';
-import { DatabaseError } from '#store';
 import { accountCommand } from './account.ts';
 import { auditCommand } from './audit.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
@@ -58,6 +56,9 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   }
 }
 
+/** Errors of the rooms below whose message is written for people. By name, so that no room is loaded for it. */
+const EXPLAINED: ReadonlySet<string> = new Set(['ConfigError', 'DatabaseError', 'GatewayError', 'IdentityError', 'MoneyError']);
+
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT;
   const paint = painter(process.stderr);
@@ -65,7 +66,7 @@ function report(error: unknown): number {
     process.stderr.write(`${paint('red', error.message)}\n`);
     return error.exitCode;
   }
-  if (error instanceof ConfigError || error instanceof DatabaseError || error instanceof GatewayError || error instanceof IdentityError) {
+  if (error instanceof Error && EXPLAINED.has(error.name)) {
     process.stderr.write(`${paint('red', error.message)}\n`);
     return 1;
   }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { escrowOf, parseUsd, treasuryOf, type AuditReport, type Balance } from '#billing';
-import { loadConfig, localAccount } from '#gateway';
+import { loadConfig, localAccount, type NewKeyFields } from '#gateway';
 import { createApp, type App } from '../../src/app.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 
@@ -21,6 +21,13 @@ export interface Spine {
   /** Resolves when no call holds a lock any more. */
   quiet(): Promise<void>;
   audit(): Promise<AuditReport>;
+  /** Waits for all locks and returns what the audit finds wrong: nothing, after every test that moves money. */
+  faults(): Promise<readonly unknown[]>;
+  /** Ids of all calls that ever held a lock, in no order. */
+  locks(): Promise<readonly string[]>;
+  /** Another account with this much USD and a key of its own. */
+  tenant(name: string, usd: string, fields?: Partial<NewKeyFields>): Promise<{ readonly account: string; readonly key: string; readonly hash: string }>;
+  generation(id: string | null, key?: string): Promise<Generation>;
   post(path: string, body: unknown, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   stop(): Promise<void>;
@@ -37,10 +44,69 @@ export interface SpineOptions {
   readonly mode?: 'development' | 'production';
   readonly now?: () => number;
   readonly random?: () => number;
+  readonly keepAliveMs?: number;
+}
+
+/** One more `[[models]]` block for `SpineOptions.toml`. Prices are USD per 1M tokens. */
+export interface ModelBlock {
+  readonly name?: string;
+  /** Unique per name. */
+  readonly provider: string;
+  /** Base URL with `/v1`. */
+  readonly url: string;
+  readonly prompt?: number;
+  readonly completion?: number;
+  readonly contextLength?: number;
+  readonly maxOutputTokens?: number;
+}
+
+export function modelBlock(block: ModelBlock): string {
+  return `
+[[models]]
+name = "${block.name ?? MODEL}"
+display_name = "${block.provider}: Model"
+provider_name = "${block.provider}"
+context_length = ${block.contextLength ?? 100_000}
+max_output_tokens = ${block.maxOutputTokens ?? 4096}
+[models.pricing]
+prompt = ${block.prompt ?? 1}
+completion = ${block.completion ?? 2}
+[models.params]
+model = "upstream-of-${block.provider}"
+api_base = "${block.url}"
+api_key = "std::env::TEST_UPSTREAM_KEY"
+`;
+}
+
+/** Rate limits that tests about something else do not meet. */
+export const UNHURRIED = '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n';
+
+/** A chat request for the model that every spine serves. */
+export const ask = (content: string, more: object = {}) => ({ model: MODEL, messages: [{ role: 'user', content }], max_tokens: 50, ...more });
+
+/** A call's money record as `/generation` shows it. */
+export interface Generation {
+  readonly id: string;
+  readonly state: string;
+  readonly model: string;
+  readonly provider: string | null;
+  readonly provider_name: string | null;
+  readonly cost_micro_usdc: number;
+  readonly tokens_prompt: number;
+  readonly tokens_completion: number;
+  readonly estimated: boolean;
+  readonly cancelled: boolean;
+  readonly flags: string[];
+  readonly request_id: string;
+  readonly receipt: string | null;
+  readonly entries: { readonly type: string; readonly amount_micro_usdc: number }[];
 }
 
 /** The model that every spine serves: 1 USD per 1M prompt tokens, 2 USD per 1M completion tokens. */
 export const MODEL = 'test/model';
+
+const LOCKS = { name: 'test/locks', text: 'SELECT id FROM locks' };
+const HELD = { name: 'test/held-locks', text: "SELECT id FROM locks WHERE state = 'held' LIMIT 1" };
 
 const ADMIN_KEY = 'admin-key-of-the-tests-0123456789';
 
@@ -82,6 +148,7 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     writeLog: (line) => logs.push(line),
     ...(options.now ? { now: options.now } : {}),
     ...(options.random ? { random: options.random } : {}),
+    ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
   });
   const account = localAccount('tester');
   const { url } = await app.listen();
@@ -101,12 +168,29 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     balance: async () => (await app.ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
       const until = Date.now() + 20_000;
-      while ((await spine.balance()).locked > 0n) {
+      while ((await app.database.query(HELD)).length > 0) {
         if (Date.now() > until) throw new Error('a lock was not resolved within 20 s');
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },
     audit: () => app.audit(),
+    async faults() {
+      await spine.quiet();
+      return (await app.audit()).checks.filter((check) => !check.ok);
+    },
+    locks: async () => (await app.database.query(LOCKS)).map((row) => row['id'] as string),
+    async tenant(name, usd, fields = {}) {
+      const owner = localAccount(name);
+      const amount = parseUsd(usd);
+      if (amount > 0n) await app.ledger.transfer({ id: `credit-${name}-${dataDir}`, from: treasuryOf('operator'), to: escrowOf(owner), amount, memo: '' });
+      const made = (await app.keys.create({ account: owner, label: name, kind: 'live', ...fields }))!;
+      return { account: owner, key: made.text, hash: made.record.hash };
+    },
+    async generation(id, with_ = key) {
+      const response = await spine.get(`/generation?id=${id}`, { authorization: `Bearer ${with_}` });
+      if (response.status !== 200) throw new Error(`/generation answered ${response.status}: ${await response.text()}`);
+      return ((await response.json()) as { data: Generation }).data;
+    },
     post: (path, body, headers = {}, signal) =>
       fetch(`${url}/api/v1${path}`, {
         method: 'POST',

@@ -52,7 +52,9 @@ const CASES = {
 
 const section = (key: OptionKey, value: string) => `[${key.split('.')[0]}]\n${key.split('.')[1]} = ${value}\n`;
 
-describe.each(Object.entries<Case>(CASES) as [OptionKey, Case][])('%s', (key, { toml, wrong, of, is, fallback }) => {
+const cases = Object.entries<Case>(CASES) as [OptionKey, Case][];
+
+describe.each(cases)('%s', (key, { toml, wrong, of, is, fallback }) => {
   test('is set by the file', () => {
     expect(of(load(section(key, toml)))).toBe(is);
   });
@@ -68,18 +70,33 @@ describe.each(Object.entries<Case>(CASES) as [OptionKey, Case][])('%s', (key, { 
     expect(problems[0]!.right).not.toBe('');
   });
 
-  const { env, secret } = OPTIONS[key];
-  if (env !== null) {
-    test('is set by its environment variable, over the file', () => {
-      const text = toml.replaceAll('"', '');
-      expect(of(load(section(key, toml), { env: { [env]: text } }))).toBe(is);
-      expect(of(load('', { env: { [env]: text } }))).toBe(is);
-    });
-  }
-  test(secret ? 'is a secret: takes std::env::NAME' : 'is no secret: refuses std::env::NAME', () => {
+  test('follows std::env::NAME only where it is a secret', () => {
     const text = section(key, '"std::env::SOME_NAME"');
     const env = { SOME_NAME: toml.replaceAll('"', '') };
-    if (secret) expect(of(load(text, { env }))).toBe(is);
+    if (OPTIONS[key].secret) expect(of(load(text, { env }))).toBe(is);
     else expect(problemsOf(text, { env })).toHaveLength(1);
   });
+});
+
+const withVariable = cases.flatMap(([key, one]) => (OPTIONS[key].env === null ? [] : [[OPTIONS[key].env, key, one] as const]));
+
+test.each(withVariable)('%s sets %s, over the file', (variable, key, { toml, of, is, fallback }) => {
+  const env = { [variable]: toml.replaceAll('"', '') };
+  expect(of(load('', { env }))).toBe(is);
+  expect(of(load('', { env: { [variable]: '' } }))).toBe(fallback);
+  expect(of(load(section(key, toml), { env }))).toBe(is);
+});
+
+test('the environment variables are these', () => {
+  expect(withVariable.map(([variable]) => variable)).toEqual([
+    'HOST',
+    'PORT',
+    'TOLLGATE_DATA',
+    'TOLLGATE_LOG_LEVEL',
+    'TOLLGATE_ADMIN_KEY',
+    'TOLLGATE_IDENTITY_SEED',
+    'DATABASE_URL',
+    'REDIS_URL',
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+  ]);
 });

@@ -30,9 +30,9 @@ api_key = ""
 name = "../bad"
 display_name = """
 many
-lines = 3
+provider_name = "not this line"
 """
-provider_name = "Acme"
+provider_name = "Acme "
 pricing = { prompt = 20_000, complete = 1 }
 params.model = "m"
 params.api_base = "http://localhost"
@@ -49,6 +49,7 @@ describe('the report', () => {
       '28 models[1].pricing.complete',
       '22 models[1].name',
       '23 models[1].display_name',
+      '27 models[1].provider_name',
       '28 models[1].pricing.prompt',
       '28 models[1].pricing.completion',
       '31 models[1].params.api_key',

@@ -60,6 +60,16 @@ describe('an offer that failed', () => {
     expect(choose(a, b)).toEqual(['A', 'B']);
   });
 
+  test('is probed again as soon as it has cooled down, however long a probe may take', () => {
+    const { health, choose, now } = setUp(1_000);
+    health.failed(a);
+    now.advance(1_000);
+    expect(choose(a, b)).toEqual(['A', 'B']);
+    health.failed(a);
+    now.advance(1_000);
+    expect(choose(a, b)).toEqual(['A', 'B']);
+  });
+
   test('is probed again when nothing was heard of the probe', () => {
     const { health, choose, now } = setUp();
     health.failed(a);
@@ -83,12 +93,12 @@ describe('an offer that failed', () => {
 
   test('waiting for its probe is a last fallback of one that is well', () => {
     const { health, choose, now } = setUp();
-    const dear = offer({ provider: 'Dear', price: 100 });
-    health.failed(dear);
+    const middle = offer({ provider: 'Middle', price: 0.3 });
+    health.failed(middle);
     now.advance(COOLDOWN);
-    expect(choose(dear, a, b)).toEqual(['A', 'B', 'Dear']);
+    expect(choose(middle, a, b)).toEqual(['A', 'B', 'Middle']);
     // It was not the one to be tried, so it still waits.
-    expect(choose(dear, a, b)).toEqual(['A', 'B', 'Dear']);
+    expect(choose(middle, a, b)).toEqual(['A', 'B', 'Middle']);
   });
 
   test('long ago is well again, probe or not', () => {
@@ -99,9 +109,10 @@ describe('an offer that failed', () => {
   });
 
   test('rests not at all without a cool-down', () => {
-    const { health } = setUp(0);
+    const { health, choose } = setUp(0);
     health.failed(a);
-    expect(health.available(a)).toBe(true);
+    expect(health.standing(a)).toBe('recent');
+    for (let round = 0; round < 20; round++) expect(choose(a)).toEqual(['A']);
   });
 });
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createHealth } from '../../../src/gateway/routing/health.ts';
 import { createSamples } from '../../../src/gateway/routing/samples.ts';

@@ -1,0 +1,66 @@
+import { formatUsd, METERS } from '#billing';
+import { ConfigError, loadConfig, type Config, type ServiceConfig } from '#gateway';
+import { loadAdminKey } from './admin-key.ts';
+import { runGateway } from './gateway-process.ts';
+import type { ServeFlags } from './serve.ts';
+import { painter, type Paint } from './terminal.ts';
+
+/** The production gateway, until a signal ends it; or, with `--validate`, what its file says. */
+export async function runProduction(flags: ServeFlags): Promise<void> {
+  const file = flags.config ?? (process.env['TOLLGATE_CONFIG'] || null);
+  const load = () =>
+    loadConfig({
+      file,
+      env: process.env,
+      mode: 'production',
+      overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
+    });
+  if (flags.validate) return validate(load, file);
+
+  const config = load();
+  const adminKey = config.adminKey ?? loadAdminKey(config.dataDir);
+  await runGateway(
+    { ...config, adminKey },
+    {
+      ready: (app, baseUrl) => app.logger.info({ address: baseUrl, models: config.services.length, data: config.dataDir }, 'listening'),
+      stopping: (app) => app.logger.info('stopping: running calls may finish'),
+    },
+  );
+}
+
+function validate(load: () => Config, file: string | null): void {
+  const paint = painter();
+  try {
+    process.stdout.write(`${summarise(load(), file, paint).join('\n')}\n`);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stdout.write(`${paint('red', '✗')} ${error.message}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function summarise(config: Config, file: string | null, paint: Paint): readonly string[] {
+  const tick = paint('green', '✓');
+  const lines = [
+    `${tick} ${file ?? 'no file: defaults and environment'}`,
+    `${tick} listens on ${config.host}:${config.port}`,
+    `${tick} database  ${config.databaseUrl === null ? `embedded, in ${config.dataDir}` : `PostgreSQL at ${hostOf(config.databaseUrl)}`}`,
+    `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
+    `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${config.otlpEndpoint}`}`,
+    ...config.services.map((service) => `${tick} model     ${describeService(service)}`),
+  ];
+  if (config.services.length === 0) lines.push(`${paint('yellow', '!')} no [[models]]: there is nothing to call`);
+  return lines;
+}
+
+function describeService({ name, providerName, rates, apiBase, apiKey }: ServiceConfig): string {
+  const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) =>
+    meter === 'prompt' || meter === 'completion' ? `${meter} ${formatUsd(rates[meter]!)}/1M` : `${meter} ${formatUsd(rates[meter]! / 1_000_000n)}`,
+  );
+  return `${name}  by ${providerName}  ${prices.join(', ')}  → ${apiBase}${apiKey === null ? ' (no key)' : ''}`;
+}
+
+function hostOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makePlace, type Place } from './tollgate.ts';
+
+let place: Place;
+beforeEach(async () => {
+  place = await makePlace();
+});
+afterEach(() => place.clear());
+
+const json = async (...args: string[]): Promise<unknown> => JSON.parse((await place.run([...args, '--json'])).output);
+
+/** The same story through the running gateway and on the bare database. */
+async function administer(): Promise<void> {
+  expect(await json('account', 'create', 'acme', '--label', 'Acme Ltd')).toMatchObject({ id: 'tollgate:local:acme', label: 'Acme Ltd' });
+  expect((await place.run(['account', 'credit', 'acme', '25.5', '--reference', 'invoice-1'])).output).toContain('25.5 USD to tollgate:local:acme');
+  const repeated = await place.run(['account', 'credit', 'acme', '25.5', '--reference', 'invoice-1']);
+  expect(repeated).toMatchObject({ code: 0, output: expect.stringContaining('Nothing was added') });
+  expect(await json('account', 'show', 'tollgate:local:acme')).toMatchObject({ balance_usd: '25.5', total_credits_micro_usdc: 25_500_000 });
+  expect((await place.run(['account', 'list'])).output).toMatch(/tollgate:local:acme +Acme Ltd +25\.5 +0 /);
+
+  const made = await place.run(['key', 'create', 'acme', '--name', 'laptop', '--limit', '5', '--limit-reset', 'monthly', '--allow', 'a/b', 'c/d']);
+  expect(made.output).toMatch(/^svc-sk-v2-[1-9A-HJ-NP-Za-km-z]+\n/);
+  const [key] = (await json('key', 'list', 'acme')) as { hash: string }[];
+  expect(key).toMatchObject({ name: 'laptop', limit: 5, limit_reset: 'monthly', allowed_services: ['a/b', 'c/d'], disabled: false });
+  const prefix = key!.hash.slice(0, 8);
+  expect((await place.run(['key', 'disable', 'acme', prefix])).output).toContain('laptop');
+  expect((await place.run(['key', 'list', 'acme'])).output).toContain('disabled');
+  expect((await place.run(['key', 'enable', 'acme', prefix])).code).toBe(0);
+  expect((await place.run(['key', 'delete', 'acme', prefix])).code).toBe(0);
+  expect(await json('key', 'list', 'acme')).toEqual([]);
+  expect(await place.run(['audit'])).toMatchObject({ code: 0, output: expect.stringContaining('The books are right.') });
+}
+
+describe('the commands of the administration', () => {
+  it('talk to the gateway that runs on the data directory', async () => {
+    await place.gateway(['serve']);
+    await administer();
+  });
+
+  it('open the database where none runs', async () => {
+    await administer();
+  });
+
+  it('talk to the gateway that is named', async () => {
+    await place.gateway(['serve'], { TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test' });
+    const { base_url } = await place.read('gateway.json');
+    const elsewhere = { TOLLGATE_DATA: join(place.dir, 'elsewhere'), TOLLGATE_URL: base_url };
+    expect((await place.run(['account', 'create', 'acme'], { ...elsewhere, TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test' })).code).toBe(0);
+    const wrong = await place.run(['account', 'list'], { ...elsewhere, TOLLGATE_ADMIN_KEY: 'another-admin-key-of-it' });
+    expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining('Invalid admin key') });
+    const none = await place.run(['account', 'list'], elsewhere);
+    expect(none).toMatchObject({ code: 1, output: expect.stringContaining('TOLLGATE_ADMIN_KEY') });
+  });
+
+  it('tell what to do when something is wrong', async () => {
+    const cases: [args: string[], code: number, says: string][] = [
+      [['account', 'list'], 1, 'No gateway has run with the data directory'],
+      [['audit'], 2, 'The audit could not be done'],
+      [['audit', '--url', 'http://127.0.0.1:9', '--admin-key', 'an-admin-key-of-the-test'], 2, 'does not answer'],
+      [['acount', 'list'], 2, 'Did you mean account?'],
+      [['key', 'create'], 2, 'Help: tollgate key create --help'],
+      [['account', 'create', 'No Such Name'], 1, 'small letters, digits and hyphens'],
+      [['key', 'list', 'nobody'], 1, 'Account not found'],
+    ];
+    for (const [args, code, says] of cases) {
+      const result = await place.run(args);
+      expect.soft(result, args.join(' ')).toMatchObject({ code, output: expect.stringContaining(says) });
+      expect.soft(result.output, args.join(' ')).not.toContain('    at ');
+    }
+  });
+
+  it('find a gateway that was killed to be gone', async () => {
+    const gateway = await place.gateway(['serve']);
+    gateway.signal('SIGKILL');
+    await gateway.exited;
+    expect(await place.read('gateway.json')).toMatchObject({ pid: gateway.pid });
+    expect((await place.run(['audit'])).code).toBe(0);
+  });
+});
+
+describe('tollgate audit', () => {
+  it('exits with 1 and shows what differs when somebody has changed a balance', async () => {
+    await place.run(['account', 'create', 'acme']);
+    await place.run(['account', 'credit', 'acme', '1']);
+    const database = new DatabaseSync(join(place.data, 'tollgate.db'));
+    const changed = database.prepare("UPDATE balances SET available = available + 5 WHERE account = 'escrow:tollgate:local:acme'").run().changes;
+    database.close();
+    expect(changed).toBe(1);
+    const { code, output } = await place.run(['audit']);
+    expect(code).toBe(1);
+    expect(output).toContain('✗ balances');
+    expect(output).toContain('The books differ.');
+    expect(((await json('audit')) as { ok: boolean }).ok).toBe(false);
+  });
+});

@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, copyFile, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LAUNCHER } from './tollgate.ts';
+
+// The running Node made to look like an old one, in the launcher's process only.
+const OLD = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
+
+let root: string;
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'tollgate-launcher-')));
+  await mkdir(join(root, 'bin'));
+  await mkdir(join(root, 'src'));
+  await mkdir(join(root, 'node_modules', 'commander'), { recursive: true });
+  await copyFile(LAUNCHER, join(root, 'bin', 'tollgate.mjs'));
+  await writeFile(join(root, 'package.json'), '{"type":"module"}');
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+async function bundleNode(): Promise<void> {
+  const path = join(root, 'node_modules', '.bin', 'node');
+  await mkdir(join(path, '..'));
+  await writeFile(path, `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
+  await chmod(path, 0o755);
+}
+
+function launch(...args: string[]) {
+  const child = spawn(process.execPath, ['--import', OLD, join(root, 'bin', 'tollgate.mjs'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const take = (chunk: string) => (output += chunk);
+  child.stdout.setEncoding('utf8').on('data', take);
+  child.stderr.setEncoding('utf8').on('data', take);
+  const finished = once(child, 'close').then(([code, signal]: unknown[]) => ({ code, signal, output }));
+  const line = async () => {
+    while (!output.includes('\n')) await once(child.stdout, 'data');
+    return output.trim();
+  };
+  return { child, finished, line };
+}
+
+const main = (text: string) => writeFile(join(root, 'src', 'main.ts'), text);
+
+describe('the launcher on an old Node', () => {
+  it('hands over to the Node of the checkout, with arguments, and keeps the exit code', async () => {
+    await bundleNode();
+    await main(`const args: string[] = process.argv.slice(2); console.log(JSON.stringify([process.versions.node.split('.')[0] !== '20', ...args])); process.exit(7);`);
+    expect(await launch('audit', '--json', 'a b').finished).toEqual({ code: 7, signal: null, output: '[true,"audit","--json","a b"]\n' });
+  });
+
+  it('passes signals on and ends as its child does', async () => {
+    await bundleNode();
+    await main(`process.on('SIGTERM', () => { console.log('told'); process.exit(3); }); setInterval(() => {}, 1000); console.log('ready');`);
+    const polite = launch();
+    expect(await polite.line()).toBe('ready');
+    polite.child.kill('SIGTERM');
+    expect(await polite.finished).toEqual({ code: 3, signal: null, output: 'ready\ntold\n' });
+
+    await main(`console.log('ready'); setInterval(() => {}, 1000);`);
+    const rude = launch();
+    await rude.line();
+    rude.child.kill('SIGTERM');
+    expect(await rude.finished).toMatchObject({ code: null, signal: 'SIGTERM' });
+  });
+
+  it('tells its child when it is killed itself', async () => {
+    await bundleNode();
+    await main(`process.on('disconnect', () => { console.log('alone'); process.exit(0); }); setInterval(() => {}, 1000); console.log('ready');`);
+    const { child, finished, line } = launch();
+    await line();
+    child.kill('SIGKILL');
+    expect(await finished).toMatchObject({ output: 'ready\nalone\n' });
+  });
+
+  it('says what to do when there is no newer Node', async () => {
+    await main('');
+    const { code, output } = await launch('start').finished;
+    expect(code).toBe(1);
+    expect(output).toContain('this is Node 20.20.2');
+    expect(output).toContain(`cd ${root}/ && npm ci --include=optional`);
+  });
+
+  it('says what to do when nothing is installed', async () => {
+    await rm(join(root, 'node_modules'), { recursive: true });
+    const { code, output } = await launch('start').finished;
+    expect(code).toBe(1);
+    expect(output).toContain(`cd ${root}/ && npm ci`);
+  });
+});

@@ -1,0 +1,58 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { chat, makePlace, type Place } from './tollgate.ts';
+
+let place: Place;
+beforeEach(async () => {
+  place = await makePlace();
+  await writeFile(join(place.dir, 'tollgate.toml'), toml('1'));
+});
+afterEach(() => place.clear());
+
+const toml = (price: string) =>
+  `[[models]]\nname = "mine/one"\ndisplay_name = "One"\nprovider_name = "Mine"\n[models.pricing]\nprompt = ${price}\ncompletion = 1\n` +
+  `[models.params]\nmodel = "one"\napi_base = "http://127.0.0.1:9/v1"\napi_key = "std::env::MINE"\n`;
+const env = { MINE: 'the-key-of-mine' };
+
+describe('tollgate serve', () => {
+  it('is production: the models of its file, no play money, no development keys, JSON logs', async () => {
+    const start = await place.gateway(['start']);
+    const dev = (await place.read('dev.json')) as { base_url: string; api_key: string };
+    start.signal('SIGTERM');
+    await start.exited;
+    const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], env);
+    const { base_url } = (await place.read('gateway.json')) as { base_url: string };
+    const { data } = (await (await fetch(`${base_url}/api/v1/models`)).json()) as { data: { id: string }[] };
+    expect(data.map(({ id }) => id)).toEqual(['mine/one']);
+    expect((await chat({ base_url, api_key: dev.api_key }, { model: 'mine/one' })).status).toBe(401);
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+    expect(gateway.exitCode).toBe(0);
+    const lines = gateway.output().trim().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(['listening', 'stopping: running calls may finish']);
+    expect(gateway.output()).not.toContain('the-key-of-mine');
+  });
+
+  it('--validate says that a file is right, without its secrets', async () => {
+    const { code, output } = await place.run(['serve', '--config', 'tollgate.toml', '--validate'], env);
+    expect(code).toBe(0);
+    expect(output).toContain('✓ model     mine/one  by Mine  prompt 1/1M, completion 1/1M  → http://127.0.0.1:9/v1');
+    expect(output).not.toContain('the-key-of-mine');
+  });
+
+  it('--validate says everything that is wrong', async () => {
+    await writeFile(join(place.dir, 'wrong.toml'), `[server]\nprt = 1\n${toml('-1')}`);
+    const { code, output } = await place.run(['serve', '--config', 'wrong.toml', '--validate']);
+    expect(code).toBe(1);
+    expect(output).toContain('3 problems');
+    for (const key of ['server.prt', 'models[0].pricing.prompt', 'models[0].params.api_key']) expect(output).toContain(key);
+  });
+
+  it('does not start on a file that is wrong or missing', async () => {
+    const { code, output } = await place.run(['serve', '--config', 'nowhere.toml']);
+    expect(code).toBe(1);
+    expect(output).toContain('nowhere.toml');
+    expect(output).not.toContain('    at ');
+  });
+});

@@ -1,0 +1,65 @@
+import { readdir } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { chat, makePlace, type Place } from './tollgate.ts';
+
+let place: Place;
+beforeEach(async () => {
+  place = await makePlace();
+});
+afterEach(() => place.clear());
+
+/** Starts a stream that lasts about `pieces` times `paceMs`, and reads its first bytes. */
+async function openStream(pieces: number, paceMs: number) {
+  const dev = (await place.read('dev.json')) as { base_url: string; api_key: string };
+  const content = Array.from({ length: pieces }, (_, index) => `word${index}`).join(' ');
+  const response = await chat(dev, { stream: true, pace_ms: paceMs, messages: [{ role: 'user', content }] });
+  expect(response.status).toBe(200);
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  const first = await reader.read();
+  return {
+    dev,
+    async rest() {
+      let text = first.value ?? '';
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return text;
+        text += value;
+      }
+    },
+  };
+}
+
+describe('a stop', () => {
+  it('lets running streams finish, says so to load balancers, and leaves nothing behind', async () => {
+    const gateway = await place.gateway(['start']);
+    const stream = await openStream(20, 40);
+    // A connection from before the stop: a load balancer's probe.
+    expect((await fetch(`${stream.dev.base_url}/health/ready`)).status).toBe(200);
+    gateway.signal('SIGTERM');
+    await gateway.wrote('Stopping');
+    const text = await stream.rest();
+    expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true);
+    expect(text).toContain('"finish_reason":"stop"');
+    await gateway.exited;
+    expect(gateway.exitCode).toBe(0);
+    expect(await readdir(place.data)).not.toContain('gateway.json');
+    const audit = await place.run(['audit', '--json']);
+    expect(audit.code).toBe(0);
+    expect(JSON.parse(audit.output)).toMatchObject({ ok: true, totals: { locksHeld: 0, locksSettled: 1 } });
+  });
+
+  it('counts one Ctrl-C that arrives twice as one, and ends at once on a second', async () => {
+    const gateway = await place.gateway(['start']);
+    await openStream(500, 100);
+    gateway.signal('SIGINT');
+    gateway.signal('SIGINT');
+    await gateway.wrote('Stopping');
+    expect(gateway.exitCode).toBeNull();
+    const again = setInterval(() => gateway.signal('SIGINT'), 100);
+    await gateway.exited;
+    clearInterval(again);
+    expect(gateway.exitCode).toBe(130);
+    const audit = await place.run(['audit', '--json']);
+    expect(JSON.parse(audit.output)).toMatchObject({ ok: true, totals: { locksHeld: 1 } });
+  });
+});

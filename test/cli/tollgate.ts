@@ -1,0 +1,71 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createKeeper, type ServerProcess } from '../support/server-process.ts';
+
+export const LAUNCHER = fileURLToPath(new URL('../../bin/tollgate.mjs', import.meta.url));
+
+export interface Finished {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly output: string;
+}
+
+/** A directory to work in, and the CLI run in it as a process. Data is kept in `<dir>/data`; ports are free ones. */
+export interface Place {
+  readonly dir: string;
+  readonly data: string;
+  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
+  /** Starts a gateway and waits until it says that it listens. */
+  gateway(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<ServerProcess>;
+  /** A JSON file of the data directory. */
+  read(name: string): Promise<Record<string, string>>;
+  clear(): Promise<void>;
+}
+
+export async function makePlace(): Promise<Place> {
+  const dir = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
+  const data = join(dir, 'data');
+  const keepers: ReturnType<typeof createKeeper>[] = [];
+  const launch = (args: readonly string[], env: NodeJS.ProcessEnv) => {
+    const keeper = createKeeper([]);
+    keepers.push(keeper);
+    return keeper.start({
+      file: process.execPath,
+      args: [LAUNCHER, ...args],
+      cwd: dir,
+      // Nothing of the machine that runs the tests: no Ollama, no keys, no terminal.
+      env: { PATH: process.env['PATH'], HOME: dir, TOLLGATE_DATA: data, PORT: '0', OLLAMA_HOST: '127.0.0.1:9', ...env },
+    });
+  };
+  return {
+    dir,
+    data,
+    async run(args, env = {}) {
+      const child = launch(args, env);
+      await child.exited;
+      return { code: child.exitCode, signal: child.signalCode, output: child.output() };
+    },
+    async gateway(args, env = {}) {
+      const child = launch(args, env);
+      await child.wrote(args[0] === 'start' ? 'Ctrl-C stops it.' : '"msg":"listening"');
+      return child;
+    },
+    read: async (name) => JSON.parse(await readFile(join(data, name), 'utf8')) as Record<string, string>,
+    async clear() {
+      for (const keeper of keepers) await keeper.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A chat call with the key of the development gateway. */
+export function chat(gateway: { readonly base_url: string; readonly api_key: string }, body: object, signal?: AbortSignal): Promise<Response> {
+  return fetch(`${gateway.base_url}/api/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'demo/echo', messages: [{ role: 'user', content: 'hello' }], ...body }),
+    ...(signal ? { signal } : {}),
+  });
+}

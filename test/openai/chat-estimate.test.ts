@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { GatewayError } from '#gateway';
+import { describe, expect, it } from 'vitest';
+import { chatBudget, checkFits, toUsage } from '../../src/openai/chat-budget.ts';
+import type { ChatBody } from '../../src/openai/chat-schema.ts';
+import { measurePrompt } from '../../src/openai/prompt-size.ts';
+import { makeOffer } from './support/offers.ts';
+
+const body = (rest: Partial<ChatBody> = {}): ChatBody => ({ model: 'm', messages: [{ role: 'user', content: 'Grüße' }], ...rest });
+const budget = (request: ChatBody, offer = makeOffer()) => chatBudget(request, measurePrompt(request), offer);
+const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+
+describe('the estimate of a chat call', () => {
+  it('bounds the prompt by its bytes', () => {
+    // Role and content, what stands around a message, what stands around a call.
+    expect(budget(body()).promptTokensMax).toBe(4 + 7 + 16 + 64);
+    const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }];
+    expect(budget(body({ tools })).promptTokensMax).toBe(4 + 7 + 16 + 64 + 512 + JSON.stringify(tools).length);
+    expect(budget(body({ response_format: { type: 'text' } })).promptTokensMax).toBe(4 + 7 + 16 + 64 + 15);
+    expect(budget(body({ messages: [{ role: 'user', content: [picture, { type: 'text', text: 'abc' }] }] })).promptTokensMax).toBe(4 + 3 + 16 + 64 + 2048);
+  });
+
+  it('counts everything in a message that is text', () => {
+    const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{"long":"argument"}' } }];
+    const size = measurePrompt(body({ messages: [{ role: 'assistant', content: null, name: 'bob', tool_calls: calls }] }));
+    expect(size.bytes).toBe(9 + 3 + JSON.stringify(calls).length);
+  });
+
+  it('never exceeds the context', () => {
+    expect(budget(body({ messages: [{ role: 'user', content: 'x'.repeat(100_000) }] })).promptTokensMax).toBe(8192);
+  });
+
+  it('caps the completion by the client, else by the model, else by the context', () => {
+    expect(budget(body({ max_tokens: 7 })).completionCap).toBe(7);
+    expect(budget(body({ max_tokens: 9, max_completion_tokens: 8 })).completionCap).toBe(8);
+    expect(budget(body()).completionCap).toBe(1000);
+    expect(budget(body(), makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe(8192 - 91);
+    // A prompt whose bound fills the context is likely a quarter of it.
+    const long = body({ messages: [{ role: 'user', content: 'x'.repeat(8188) }] });
+    expect(budget(long, makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe((8192 - 2048) / 2);
+    const endless = body({ messages: [{ role: 'user', content: 'x'.repeat(100_000) }] });
+    expect(budget(endless, makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe(1);
+  });
+
+  it('counts every completion and every image', () => {
+    const request = body({ n: 3, max_tokens: 10, messages: [{ role: 'user', content: [picture, picture] }] });
+    expect(toUsage(budget(request), measurePrompt(request))).toEqual({ prompt: BigInt(4 + 16 + 64 + 4096), completion: 30n, image: 2n });
+    expect(toUsage(budget(body()), measurePrompt(body()))).not.toHaveProperty('image');
+  });
+
+  it('is at least what any tokenizer that works on bytes makes of the prompt', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1 }), (texts) => {
+        const request = body({ messages: texts.map((content) => ({ role: 'user', content })) });
+        const bytes = texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
+        expect(budget(request, makeOffer({ model: { contextLength: 1e9 } })).promptTokensMax).toBeGreaterThanOrEqual(bytes + 4 * texts.length);
+      }),
+    );
+  });
+});
+
+describe('a request that a model cannot serve', () => {
+  const refusal = (request: ChatBody, offer = makeOffer()) => {
+    try {
+      checkFits(request, measurePrompt(request), offer);
+      return null;
+    } catch (error) {
+      return error as GatewayError;
+    }
+  };
+  it.each([
+    [body({ max_tokens: 1001 }), undefined, 'max_tokens', 'max_tokens is 1001, but acme/small gives at most 1000 tokens'],
+    [body({ max_completion_tokens: 1001 }), undefined, 'max_completion_tokens', 'at most 1000'],
+    [body({ max_tokens: 8193 }), { maxOutputTokens: null }, 'max_tokens', 'at most 8192'],
+    [body({ messages: [{ role: 'user', content: [picture] }] }), undefined, 'messages', 'takes no image input; it takes text'],
+    [body({ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }), { inputModalities: ['text', 'image'] }, 'messages', 'takes no audio input; it takes text, image'],
+  ])('is unprocessable', (request, model, param, words) => {
+    const error = refusal(request, makeOffer({ model: model ?? {} }));
+    expect(error).toMatchObject({ code: 'unprocessable', param });
+    expect(error!.message).toContain(words);
+  });
+
+  it('is none when the model can', () => {
+    expect(refusal(body({ max_tokens: 1000 }))).toBeNull();
+    expect(refusal(body({ messages: [{ role: 'user', content: [picture] }] }), makeOffer({ model: { inputModalities: ['text', 'image'] } }))).toBeNull();
+  });
+});

@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { measureUsage, readUsage } from '../../src/openai/chat-usage.ts';
+import { CONTEXT, USAGE } from './support/replies.ts';
+
+const { budget, size } = CONTEXT;
+const read = (claim: unknown, outputBytes = 40) => readUsage(claim, budget, size, outputBytes);
+
+describe('a claim of usage', () => {
+  it.each([
+    ['null', null, 'usage_missing'],
+    ['undefined', undefined, 'usage_missing'],
+    ['an empty object', {}, 'usage_invalid'],
+    ['an array', [], 'usage_invalid'],
+    ['a text', 'many', 'usage_invalid'],
+    ['negative', { prompt_tokens: -1, completion_tokens: 2 }, 'usage_invalid'],
+    ['texts that look like numbers', { prompt_tokens: '1', completion_tokens: '2' }, 'usage_invalid'],
+    ['no number', { prompt_tokens: Number.NaN, completion_tokens: 2 }, 'usage_invalid'],
+    ['infinite', { prompt_tokens: 1, completion_tokens: Number.POSITIVE_INFINITY }, 'usage_invalid'],
+    ['1e300', { prompt_tokens: 1, completion_tokens: 1e300 }, 'usage_invalid'],
+    ['a fraction', { prompt_tokens: 1.5, completion_tokens: 2 }, 'usage_invalid'],
+    ['only half', { prompt_tokens: 3 }, 'usage_invalid'],
+    ['null inside', { prompt_tokens: 3, completion_tokens: null }, 'usage_invalid'],
+    ['a total that is no sum', { ...USAGE, total_tokens: 18 }, 'usage_invalid'],
+    ['a total that is a text', { ...USAGE, total_tokens: '17' }, 'usage_invalid'],
+  ])('that is %s is worth nothing', (_name, claim, flag) => {
+    expect(read(claim)).toEqual({ usage: null, flags: [flag], shown: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20, estimated: true } });
+  });
+
+  it('is taken as it is when it is plausible', () => {
+    expect(read(USAGE)).toEqual({ usage: { prompt: 12n, completion: 5n }, flags: [], shown: USAGE });
+    expect(read({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({
+      usage: { prompt: 0n, completion: 0n },
+      flags: [],
+      shown: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    });
+    expect(read({ ...USAGE, total_tokens: null }).flags).toEqual([]);
+  });
+
+  it('keeps its details', () => {
+    const claim = { ...USAGE, prompt_tokens_details: { cached_tokens: 3 }, completion_tokens_details: { reasoning_tokens: 4 } };
+    expect(read(claim).shown).toEqual(claim);
+  });
+
+  it('is cut to the budget when it is beyond it, and flagged', () => {
+    expect(read({ prompt_tokens: 501, completion_tokens: 5 })).toMatchObject({ usage: { prompt: 500n, completion: 5n }, flags: ['usage_implausible'] });
+    expect(read({ prompt_tokens: 12, completion_tokens: 5_000_000 })).toMatchObject({
+      usage: { prompt: 12n, completion: 1000n },
+      flags: ['usage_implausible'],
+      shown: { completion_tokens: 1000, total_tokens: 1012 },
+    });
+  });
+
+  it('never bills more than the budget, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), fc.record({ prompt_tokens: fc.anything(), completion_tokens: fc.anything(), total_tokens: fc.anything() }), fc.record({ prompt_tokens: fc.maxSafeNat(), completion_tokens: fc.maxSafeNat() })), (claim) => {
+        const { usage, flags } = read(claim);
+        expect(usage === null || (usage.prompt! >= 0n && usage.prompt! <= 500n && usage.completion! >= 0n && usage.completion! <= 1000n)).toBe(true);
+        expect(usage === null ? flags.length : 1).toBe(1);
+      }),
+      { numRuns: process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 5_000 },
+    );
+  });
+
+  it('is replaced by a measure only where the reply was cut', () => {
+    expect(measureUsage(budget, size, 41).usage).toEqual({ prompt: 10n, completion: 11n });
+    expect(measureUsage(budget, size, 1e9).usage).toEqual({ prompt: 10n, completion: 1000n });
+    expect(measureUsage(budget, size, 0).usage).toBeNull();
+  });
+});

@@ -1,0 +1,87 @@
+import { UpstreamFailure } from '#gateway';
+import { describe, expect, it } from 'vitest';
+import { createChatReplyReader } from '../../src/openai/chat-reply-reader.ts';
+import { CONTEXT, feed, USAGE } from './support/replies.ts';
+
+const completion = (rest: Record<string, unknown> = {}) => ({
+  id: 'chatcmpl-9',
+  object: 'chat.completion',
+  created: 1_700_000_000,
+  model: 'upstream-small',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: 'stop' }],
+  usage: USAGE,
+  ...rest,
+});
+const read = (body: unknown, headers: Record<string, string> = { 'content-type': 'application/json' }, context = CONTEXT) => {
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  return feed(createChatReplyReader(context), [bytes.subarray(0, 7), bytes.subarray(7)], headers);
+};
+
+describe('a reply in one piece', () => {
+  it('carries our id and the name of the service, and keeps what nobody here knows', () => {
+    const { tail, end, sent } = read(completion({ system_fingerprint: 'fp', service_tier: { a: 1 } }));
+    expect(sent).toBe('');
+    expect(tail!.body).toMatchObject({ id: 'gen-1', object: 'chat.completion', created: 1_700_000_000, model: 'acme/small', system_fingerprint: 'fp', service_tier: { a: 1 } });
+    expect(end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete', estimated: false, flags: [] });
+  });
+
+  it('is completed where providers are sloppy', () => {
+    const { tail, end } = read({ choices: [{ message: { content: 'hi' } }], finish_reason: 'stop', usage: { prompt_tokens: 1, completion_tokens: 2 } });
+    expect(JSON.parse(JSON.stringify(tail!.body))).toEqual({
+      choices: [{ index: 0, message: { content: 'hi' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 1, completion_tokens: 2 },
+      id: 'gen-1',
+      object: 'chat.completion',
+      created: CONTEXT.created,
+      model: 'acme/small',
+    });
+    expect(tail!.usage).toEqual({ prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 });
+    expect(end!.flags).toEqual([]);
+  });
+
+  it('bills input images by their count', () => {
+    const context = { ...CONTEXT, size: { ...CONTEXT.size, images: 3 } };
+    expect(read(completion(), undefined, context).end!.usage).toEqual({ prompt: 12n, completion: 5n, image: 3n });
+  });
+
+  it.each([
+    ['no JSON', '<html>', 'not valid JSON'],
+    ['empty', '', 'not valid JSON'],
+    ['cut off', JSON.stringify(completion()).slice(0, -5), 'not valid JSON'],
+    ['no object', '[]', 'no JSON object'],
+    ['an error', { error: { message: 'overloaded' } }, 'reported an error'],
+    ['without choices', { id: 'x', usage: USAGE }, 'no choices'],
+    ['with no choice', completion({ choices: [] }), 'no choices'],
+    ['with a choice without message', completion({ choices: [{ index: 0 }] }), 'without a message'],
+    ['nested too deeply', `{"choices":${'['.repeat(10_000)}`, 'not valid JSON'],
+  ])('fails when it is %s', (_name, body, message) => {
+    const { error } = read(body);
+    expect(error).toBeInstanceOf(UpstreamFailure);
+    expect(error).toMatchObject({ retryable: true, blame: 'provider', detail: null });
+    expect(error!.message).toContain(message);
+  });
+
+  it('fails when it is a stream, compressed, or too large', () => {
+    expect(read(completion(), { 'content-type': 'text/event-stream' }).error!.message).toContain('streamed');
+    expect(read(completion(), { 'content-encoding': 'br' }).error!.message).toContain('compressed');
+    expect(read(completion(), undefined, { ...CONTEXT, replyBytesMax: 50 }).error!.message).toContain('larger than 50');
+  });
+
+  it('is free when the provider says that it failed', () => {
+    const choice = (finish_reason: string | null, content = '') => ({ choices: [{ index: 0, message: { content }, finish_reason }] });
+    expect(read(completion(choice('error', 'half'))).end!.outcome).toBe('free');
+    expect(read(completion({ ...choice(null), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome).toBe('free');
+    expect(read(completion({ ...choice(''), usage: null })).end!.outcome).toBe('free');
+    expect(read(completion({ ...choice('stop'), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome).toBe('complete');
+  });
+
+  it('that is cut is charged for the text that came', () => {
+    const reader = createChatReplyReader(CONTEXT);
+    reader.head(200, {});
+    reader.data(Buffer.from('{"choices":[{"message":{"content":"12345678'));
+    expect(reader.cut()).toMatchObject({ usage: { prompt: 10n, completion: 3n }, estimated: true });
+    const empty = createChatReplyReader(CONTEXT);
+    empty.data(Buffer.from('{"id":"chatcmpl'));
+    expect(empty.cut()).toMatchObject({ usage: null, outcome: 'free' });
+  });
+});

@@ -1,0 +1,137 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { earningsOf } from '#billing';
+import { startProvider, type Instruction, type TestProvider } from '../support/provider.ts';
+import { ask, events, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+// A provider that fails before its first byte is replaced by the next; the consumer sees one call, at the price of who served it.
+
+let second: TestProvider;
+let spine: Spine;
+
+beforeAll(async () => {
+  second = await startProvider();
+  spine = await startSpine({
+    toml: `${UNHURRIED}
+[upstream]
+head_timeout_ms = 300
+cooldown_ms = 0
+${modelBlock({ provider: 'Second', url: second.url, prompt: 3, completion: 5 })}
+${modelBlock({ name: 'test/nobody', provider: 'Closed', url: 'http://127.0.0.1:9/v1' })}
+${modelBlock({ name: 'test/nobody', provider: 'Second', url: second.url, prompt: 3, completion: 5 })}`,
+  });
+});
+afterAll(async () => {
+  await spine.stop();
+  await second.stop();
+});
+beforeEach(() => {
+  spine.provider.log.length = 0;
+  second.log.length = 0;
+});
+afterEach(async () => {
+  expect(await spine.faults()).toEqual([]);
+});
+
+const TEST_FIRST = { provider: { order: ['Test', 'Second'] } };
+
+const FAILURES: readonly (readonly [string, Instruction])[] = [
+  ['status 500', { status: 500 }],
+  ['status 503 with a page of HTML', { status: 503, errorBody: 'html' }],
+  ['status 502 without a body', { status: 502, errorBody: 'empty' }],
+  ['status 500 with garbage', { status: 500, errorBody: 'garbage' }],
+  ['status 429, its own limit', { status: 429, retryAfterS: 7 }],
+  ['status 401, a key of ours that it does not take', { status: 401 }],
+  ['status 403', { status: 403 }],
+  ['status 404, a model that it no longer has', { status: 404 }],
+  ['status 302', { status: 302 }],
+  ['a close before the head', { cutHeadAt: 0 }],
+  ['a close within the head', { cutHeadAt: 25 }],
+  ['a head that does not come', { headDelayMs: Infinity }],
+];
+
+describe.each(['whole', 'streamed'] as const)('%s', (kind) => {
+  const stream = kind === 'streamed';
+  test.each(FAILURES)('%s: the next provider serves', async (_name, failure) => {
+    spine.provider.instruct(failure);
+    const before = await spine.balance();
+    const locks = await spine.locks();
+    const earned = async () => (await spine.app.ledger.balance(earningsOf(spine.app.catalog.offers().find((offer) => offer.provider.name === 'Second')!.provider.id)))?.available ?? 0n;
+    const earnedBefore = await earned();
+    const response = await spine.post('/chat/completions', ask('hello !tokens:5', { stream, ...TEST_FIRST }));
+    expect(response.status).toBe(200);
+    const text = await response.text();
+    expect([spine.provider.log.length, second.log.length]).toEqual([1, 1]);
+    const usage = stream ? (events(text).at(-2) as { usage: { cost: number } }).usage : (JSON.parse(text) as { usage: { cost: number } }).usage;
+    await spine.quiet();
+    const paid = before.available - (await spine.balance()).available;
+    expect(paid).toBe(BigInt(3 * second.log[0]!.promptTokens + 5 * 5));
+    expect((await earned()) - earnedBefore).toBe(paid);
+    expect(usage.cost).toBe(Number(paid) / 1e6);
+    expect(response.headers.get('x-provider')).toBe('Second');
+    const generation = await spine.generation(response.headers.get('x-generation-id'));
+    expect(generation).toMatchObject({ state: 'settled', provider_name: 'Second', cost_micro_usdc: Number(paid) });
+    // One call id, one lock, and the same id in the reply.
+    expect((await spine.locks()).filter((id) => !locks.includes(id))).toEqual([generation.id]);
+    expect(text).toContain(`"id":"${generation.id}"`);
+  });
+
+  test('a refused connection: the next provider serves', async () => {
+    const response = await spine.post('/chat/completions', ask('hello', { model: 'test/nobody', stream, provider: { order: ['Closed', 'Second'] } }));
+    expect(response.status).toBe(200);
+    await response.text();
+    expect(response.headers.get('x-provider')).toBe('Second');
+    expect(second.log).toHaveLength(1);
+  });
+
+  test('both fail: one error, nothing is charged', async () => {
+    spine.provider.instruct({ status: 500 });
+    second.instruct({ status: 500 });
+    const before = await spine.balance();
+    const response = await spine.post('/chat/completions', ask('hello', { stream, ...TEST_FIRST }));
+    expect(response.status).toBe(500);
+    expect(await response.json()).toMatchObject({ error: { type: 'provider_unavailable', code: 500 } });
+    await spine.quiet();
+    expect(await spine.balance()).toEqual(before);
+  });
+});
+
+test('the reply broke off before its first byte, after a good head: the next provider serves', async () => {
+  spine.provider.instruct({ cutAt: 0 });
+  const response = await spine.post('/chat/completions', ask('hello !tokens:5', { stream: true, ...TEST_FIRST }));
+  const text = await response.text();
+  expect(events(text).at(-1)).toBe('[DONE]');
+  expect(second.log).toHaveLength(1);
+});
+
+test('not streamed, a reply that is no JSON: the next provider serves', async () => {
+  spine.provider.instruct({ usage: 'nan-literal' });
+  const response = await spine.post('/chat/completions', ask('hello !tokens:5', TEST_FIRST));
+  expect(response.status).toBe(200);
+  expect(response.headers.get('x-provider')).toBe('Second');
+});
+
+test('a stream that breaks after its first byte is not begun again elsewhere', async () => {
+  spine.provider.instruct({ tokens: 20, cutAt: 1500 });
+  const before = await spine.balance();
+  const response = await spine.post('/chat/completions', ask('hello', { stream: true, ...TEST_FIRST }));
+  const text = await response.text();
+  const last = events(text).at(-1) as { error: { type: string; code: number }; choices: { finish_reason: string }[] };
+  expect(last.error).toMatchObject({ type: 'provider_unavailable', code: 500 });
+  expect(last.choices[0]!.finish_reason).toBe('error');
+  expect(text).not.toContain('[DONE]');
+  expect(second.log).toHaveLength(0);
+  await spine.quiet();
+  expect(await spine.balance()).toEqual(before);
+});
+
+test('the provider key goes to the provider, the consumer key does not, and neither comes back', async () => {
+  const response = await spine.post('/chat/completions', ask('hello'), { 'x-secret': 'consumer-canary', cookie: 'consumer-canary' });
+  const text = `${JSON.stringify([...response.headers])} ${await response.text()}`;
+  const [call] = [...spine.provider.log, ...second.log];
+  expect(call!.headers.authorization).toBe('Bearer upstream-secret-canary');
+  expect(JSON.stringify(call!.headers)).not.toContain(spine.key);
+  expect(JSON.stringify(call!.headers)).not.toContain('consumer-canary');
+  expect(text).not.toContain('upstream-secret-canary');
+  expect(spine.logs.join('')).not.toContain('upstream-secret-canary');
+  expect(spine.logs.join('')).not.toContain(spine.key);
+});

@@ -1,0 +1,56 @@
+import { connect, type Socket } from 'node:net';
+
+/** An HTTP answer as its bytes say. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Opens a connection to an origin such as `http://127.0.0.1:8402`; errors end it and are not thrown. */
+export async function openSocket(origin: string): Promise<Socket> {
+  const { hostname, port } = new URL(origin);
+  const socket = connect({ port: Number(port), host: hostname, noDelay: true });
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  socket.on('error', () => {});
+  return socket;
+}
+
+/** Sends these bytes and reads the first answer: to the end of its body where it has a length, else until the server closes. */
+export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<RawAnswer> {
+  const socket = await openSocket(origin);
+  const answer = readAnswer(socket);
+  socket.write(bytes);
+  try {
+    return await answer;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The next answer on a socket. Rejects when the socket closes before there is one. */
+export function readAnswer(socket: Socket): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    let bytes = Buffer.alloc(0);
+    const whole = (closed: boolean): RawAnswer | null => {
+      const end = bytes.indexOf('\r\n\r\n');
+      if (end === -1) return null;
+      const [line = '', ...fields] = bytes.toString('latin1', 0, end).split('\r\n');
+      const headers = Object.fromEntries(fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 1).trim()]));
+      const rest = bytes.subarray(end + 4);
+      const length = headers['content-length'];
+      if (!closed && (length === undefined || rest.length < Number(length))) return null;
+      return { status: Number(line.split(' ')[1]), headers, body: rest.toString('utf8') };
+    };
+    const look = (closed: boolean) => {
+      const answer = whole(closed);
+      if (answer) resolve(answer);
+      else if (closed) reject(new Error(`the connection closed without an answer; ${bytes.length} bytes came`));
+    };
+    socket.on('data', (part: Buffer) => {
+      bytes = Buffer.concat([bytes, part]);
+      look(false);
+    });
+    socket.once('close', () => look(true));
+  });
+}
