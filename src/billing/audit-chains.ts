@@ -32,7 +32,7 @@ export async function auditChains(query: Query): Promise<{ problems: string[]; c
           prev = GENESIS;
           chains += 1;
         }
-        const journal = rows.get(batch.n!) ?? [];
+        const journal = rows.get(batch.n) ?? [];
         const problem = checkBatch({ batch, journal, n: n + 1, prev });
         if (problem && problems.length < PROBLEMS_MAX) problems.push(`chain ${chain}, batch ${batch.n}: ${problem}`);
         n = Number(batch.n);

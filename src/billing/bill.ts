@@ -170,6 +170,7 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, call: C,
       try {
         for (;;) {
           const { done, value } = await frames.next();
+          // oxlint-disable-next-line no-unsafe-finally -- caught right below
           if (done) throw new Error('the run ended without an end frame');
           if (value.type === 'end') {
             await finish(value);

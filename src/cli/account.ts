@@ -30,7 +30,10 @@ Examples:
 /** `tollgate account …`: consumers, their balances and credit. */
 export function accountCommand(): Command {
   const paint = painter();
-  const command = new Command('account').summary('accounts: create, list, show, credit').description('Consumers and their money.').addHelpText('after', HELP);
+  const command = new Command('account')
+    .summary('accounts: create, list, show, credit')
+    .description('Consumers and their money.')
+    .addHelpText('after', HELP);
 
   command.addCommand(
     withAdminOptions(
@@ -52,19 +55,20 @@ export function accountCommand(): Command {
   );
 
   command.addCommand(
-    withAdminOptions(new Command('list').summary('all accounts with their balances').description('All accounts with their balances.')).action((flags: AdminFlags) =>
-      administer(flags, {
-        run: (admin) => listAll<Account>(admin, '/accounts'),
-        show: (accounts) =>
-          accounts.length === 0
-            ? 'No accounts yet. Make one: tollgate account create acme'
-            : table(
-                ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
-                accounts.map((each) => [each.id, each.label, each.balance_usd, usd(each.locked_micro_usdc), (each.created_at ?? '').slice(0, 10)]),
-                paint,
-                ['USD', 'LOCKED'],
-              ),
-      }),
+    withAdminOptions(new Command('list').summary('all accounts with their balances').description('All accounts with their balances.')).action(
+      (flags: AdminFlags) =>
+        administer(flags, {
+          run: (admin) => listAll<Account>(admin, '/accounts'),
+          show: (accounts) =>
+            accounts.length === 0
+              ? 'No accounts yet. Make one: tollgate account create acme'
+              : table(
+                  ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
+                  accounts.map((each) => [each.id, each.label, each.balance_usd, usd(each.locked_micro_usdc), (each.created_at ?? '').slice(0, 10)]),
+                  paint,
+                  ['USD', 'LOCKED'],
+                ),
+        }),
     ),
   );
 
@@ -72,7 +76,10 @@ export function accountCommand(): Command {
     withAdminOptions(
       new Command('show').summary('one account').description('One account: balance and all-time figures.').argument('<account>', 'its name or id'),
     ).action((name: string, flags: AdminFlags) =>
-      administer(flags, { run: async (admin) => (await admin.request('GET', accountPath(name))).data as Account, show: (account) => describe(account, paint) }),
+      administer(flags, {
+        run: async (admin) => (await admin.request('GET', accountPath(name))).data as Account,
+        show: (account) => describe(account, paint),
+      }),
     ),
   );
 

@@ -111,7 +111,10 @@ function remote(base: string, key: string): AdminClient {
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         });
       } catch (error) {
-        throw new CliError(`${base} does not answer.\nIs the gateway running there? Start it with npm start or tollgate serve, or give another --url.`, { cause: error });
+        throw new CliError(
+          `${base} does not answer.\nIs the gateway running there? Start it with npm start or tollgate serve, or give another --url.`,
+          { cause: error },
+        );
       }
       return readAnswer(response.status, await response.text(), base);
     },
@@ -128,7 +131,9 @@ function readAnswer(status: number, text: string, where: string): Answer {
   }
   if (status < 400 && 'data' in body) return { ...body, data: body.data };
   const message = body.error?.message ?? `status ${status}`;
-  throw new CliError(status === 401 ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.` : message);
+  throw new CliError(
+    status === 401 ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.` : message,
+  );
 }
 
 async function isThere(base: string): Promise<boolean> {

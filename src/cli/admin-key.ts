@@ -17,7 +17,10 @@ export function loadAdminKey(dataDir: string): string {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'EEXIST') {
-      throw new CliError(`The admin key cannot be stored in ${path} (${code}).\nChoose a data directory that can be written: TOLLGATE_DATA=… or --data …`, { cause: error });
+      throw new CliError(
+        `The admin key cannot be stored in ${path} (${code}).\nChoose a data directory that can be written: TOLLGATE_DATA=… or --data …`,
+        { cause: error },
+      );
     }
   }
   const text = readFileSync(path, 'utf8').trim();

@@ -28,7 +28,10 @@ export function auditCommand(): Command {
     .addHelpText('after', HELP)
     .action(async (flags: AdminFlags) => {
       const report = await runAudit(flags).catch((error: unknown) => {
-        throw new CliError(`The audit could not be done: ${error instanceof Error ? error.message : String(error)}`, { exitCode: USAGE_EXIT, cause: error });
+        throw new CliError(`The audit could not be done: ${error instanceof Error ? error.message : String(error)}`, {
+          exitCode: USAGE_EXIT,
+          cause: error,
+        });
       });
       process.stdout.write(`${flags.json ? JSON.stringify(report, null, 2) : showReport(report, painter())}\n`);
       if (!report.ok) process.exitCode = DIFFERENCES_EXIT;
@@ -51,7 +54,10 @@ async function runAudit(flags: AdminFlags): Promise<AuditView> {
 
 function showReport({ ok, checks, totals }: AuditView, paint: Paint): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
-  const lines = checks.map((check) => `${check.ok ? paint('green', '✓') : paint('red', '✗')} ${check.name.padEnd(width)}  ${check.ok ? paint('dim', check.detail) : check.detail}`);
+  const lines = checks.map(
+    (check) =>
+      `${check.ok ? paint('green', '✓') : paint('red', '✗')} ${check.name.padEnd(width)}  ${check.ok ? paint('dim', check.detail) : check.detail}`,
+  );
   const usd = (micro: number) => `${(micro / 1e6).toFixed(6)} USD`;
   const figures = facts(
     [

@@ -65,7 +65,11 @@ async function chooseLocal(found: readonly LocalProvider[], flags: StartFlags, h
   const wanted = { '--with-ollama': flags.withOllama, '--with-openai': flags.withOpenai };
   for (const [flag, on] of Object.entries(wanted)) {
     if (on && !found.some((provider) => provider.flag === flag)) {
-      hints.push(flag === '--with-ollama' ? 'No Ollama answers. Start it, or say where it is: OLLAMA_HOST=host:port' : 'OPENAI_API_KEY is not set, so nothing is routed to OpenAI.');
+      hints.push(
+        flag === '--with-ollama'
+          ? 'No Ollama answers. Start it, or say where it is: OLLAMA_HOST=host:port'
+          : 'OPENAI_API_KEY is not set, so nothing is routed to OpenAI.',
+      );
     }
   }
   const terminal = process.stdin.isTTY && process.stdout.isTTY;

@@ -15,6 +15,9 @@ export async function developmentKey(app: Pick<App, 'keys'>, dataDir: string): P
     if (record && record.account === DEVELOPMENT_ACCOUNT && !record.disabled && !expired) return stored;
   }
   const made = await app.keys.create({ account: DEVELOPMENT_ACCOUNT, label: 'development', kind: 'development' });
-  if (!made) throw new CliError(`${DEVELOPMENT_ACCOUNT} has as many keys as an account may have.\nDelete some: tollgate key list dev, then tollgate key delete …`);
+  if (!made)
+    throw new CliError(
+      `${DEVELOPMENT_ACCOUNT} has as many keys as an account may have.\nDelete some: tollgate key list dev, then tollgate key delete …`,
+    );
   return made.text;
 }

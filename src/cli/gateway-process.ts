@@ -82,12 +82,17 @@ function explainListen(error: unknown, { host, port }: Config): unknown {
         { cause: error },
       );
     case 'EACCES':
-      return new CliError(`Port ${port} needs rights that this user does not have.\nUse one above 1023:   PORT=8402 npm start      (or --port 8402)`, { cause: error });
+      return new CliError(
+        `Port ${port} needs rights that this user does not have.\nUse one above 1023:   PORT=8402 npm start      (or --port 8402)`,
+        { cause: error },
+      );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND': {
       const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
       const known = own.map(({ address }) => address).filter((address) => !address.startsWith('fe80'));
-      return new CliError(`This machine has no address ${host}.\nHOST can be 127.0.0.1, 0.0.0.0 (all), or one of: ${known.join(', ')}`, { cause: error });
+      return new CliError(`This machine has no address ${host}.\nHOST can be 127.0.0.1, 0.0.0.0 (all), or one of: ${known.join(', ')}`, {
+        cause: error,
+      });
     }
     default:
       return error;

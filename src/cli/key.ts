@@ -40,7 +40,10 @@ Examples:
 /** `tollgate key …`: the API keys of an account. */
 export function keyCommand(): Command {
   const paint = painter();
-  const command = new Command('key').summary('API keys: create, list, disable, delete').description('API keys of an account.').addHelpText('after', HELP);
+  const command = new Command('key')
+    .summary('API keys: create, list, disable, delete')
+    .description('API keys of an account.')
+    .addHelpText('after', HELP);
 
   command.addCommand(
     withAdminOptions(
@@ -64,7 +67,10 @@ export function keyCommand(): Command {
 
   command.addCommand(
     withAdminOptions(
-      new Command('list').summary("an account's keys").description("An account's keys and what they have spent.").argument('<account>', 'name or id of the account'),
+      new Command('list')
+        .summary("an account's keys")
+        .description("An account's keys and what they have spent.")
+        .argument('<account>', 'name or id of the account'),
     ).action((account: string, flags: AdminFlags) =>
       administer(flags, {
         run: (admin) => listAll<Key>(admin, `${accountPath(account)}/keys`),
@@ -89,7 +95,12 @@ export function keyCommand(): Command {
     ),
   );
 
-  const change = (name: 'disable' | 'enable' | 'delete', summary: string, run: (admin: AdminClient, path: string) => Promise<unknown>, done: string) =>
+  const change = (
+    name: 'disable' | 'enable' | 'delete',
+    summary: string,
+    run: (admin: AdminClient, path: string) => Promise<unknown>,
+    done: string,
+  ) =>
     command.addCommand(
       withAdminOptions(
         new Command(name)
@@ -136,6 +147,7 @@ function stateOf(key: Key): string {
 async function findKey(admin: AdminClient, account: string, hash: string): Promise<Key> {
   const found = (await listAll<Key>(admin, `${accountPath(account)}/keys`)).filter((key) => key.hash.startsWith(hash.toLowerCase()));
   if (found.length === 1) return found[0]!;
-  if (found.length > 1) throw new CliError(`${found.length} keys of ${account} begin with ${hash}. Give more characters; tollgate key list ${account} shows them.`);
+  if (found.length > 1)
+    throw new CliError(`${found.length} keys of ${account} begin with ${hash}. Give more characters; tollgate key list ${account} shows them.`);
   throw new CliError(`${account} has no key whose hash begins with ${hash}.\nSee them: tollgate key list ${account}`);
 }

@@ -89,7 +89,8 @@ const OPENAI_MODELS: Readonly<Record<string, readonly [prompt: string, completio
 async function openaiServices(base: string, key: string): Promise<readonly ServiceConfig[]> {
   const listed = new Set(await fetchList(`${base}/models`, { authorization: `Bearer ${key}` }, 'data', 'id'));
   const models = Object.entries(OPENAI_MODELS).filter(([model]) => listed.has(model));
-  if (models.length === 0) throw new Error(`${new URL(base).host} offers none of ${Object.keys(OPENAI_MODELS).join(', ')}. Name its models in a file: --config FILE`);
+  if (models.length === 0)
+    throw new Error(`${new URL(base).host} offers none of ${Object.keys(OPENAI_MODELS).join(', ')}. Name its models in a file: --config FILE`);
   return models.map(([model, [prompt, completion, contextLength]]) => ({
     ...CHAT,
     name: `openai/${model}`,

@@ -70,6 +70,8 @@ function report(error: unknown): number {
     process.stderr.write(`${paint('red', error.message)}\n`);
     return 1;
   }
-  process.stderr.write(`${paint('red', 'tollgate failed in a way that it does not know:')}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.stderr.write(
+    `${paint('red', 'tollgate failed in a way that it does not know:')}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
   return 1;
 }

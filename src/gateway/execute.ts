@@ -33,7 +33,6 @@ export function createExecute(options: ExecuteOptions): Handler {
 
 async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
   const { health, observer, retryBudget, router } = options;
-  retryBudget.called();
   const run = new AbortController();
   const stop = () => run.abort(signal.reason);
   if (signal.aborted) stop();

@@ -46,7 +46,9 @@ const main = (text: string) => writeFile(join(root, 'src', 'main.ts'), text);
 describe('the launcher on an old Node', () => {
   it('hands over to the Node of the checkout, with arguments, and keeps the exit code', async () => {
     await bundleNode();
-    await main(`const args: string[] = process.argv.slice(2); console.log(JSON.stringify([process.versions.node.split('.')[0] !== '20', ...args])); process.exit(7);`);
+    await main(
+      `const args: string[] = process.argv.slice(2); console.log(JSON.stringify([process.versions.node.split('.')[0] !== '20', ...args])); process.exit(7);`,
+    );
     expect(await launch('audit', '--json', 'a b').finished).toEqual({ code: 7, signal: null, output: '[true,"audit","--json","a b"]\n' });
   });
 

@@ -76,8 +76,9 @@ describe('tollgate start', () => {
     expect((await place.run(['key', 'disable', 'dev', key!.hash.slice(0, 10)])).code).toBe(0);
     await place.gateway(['start']);
     expect((await dev()).api_key).not.toBe(before.api_key);
-    expect((await chat(await dev(), {})).status).toBe(200);
-    expect((await chat(before, {})).status).toBe(401);
+    const now = await dev();
+    expect((await chat(now, {})).status).toBe(200);
+    expect((await chat({ ...now, api_key: before.api_key }, {})).status).toBe(401);
   });
 
   it("adds a file's services to the demo", async () => {
@@ -114,7 +115,11 @@ describe('tollgate start', () => {
       else {
         const message = { role: 'assistant', content: 'from the Ollama' };
         response.end(
-          JSON.stringify({ id: 'x', choices: [{ index: 0, message, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }),
+          JSON.stringify({
+            id: 'x',
+            choices: [{ index: 0, message, finish_reason: 'stop' }],
+            usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+          }),
         );
       }
     });
@@ -128,7 +133,10 @@ describe('tollgate start', () => {
       without.signal('SIGTERM');
       await without.exited;
       await place.gateway(['start', '--with-ollama'], env);
-      const answer = (await (await chat(await dev(), { model: 'ollama/tiny:1b' })).json()) as { choices: [{ message: { content: string } }]; usage: { cost: number } };
+      const answer = (await (await chat(await dev(), { model: 'ollama/tiny:1b' })).json()) as {
+        choices: [{ message: { content: string } }];
+        usage: { cost: number };
+      };
       expect(answer.choices[0].message.content).toBe('from the Ollama');
       expect(answer.usage.cost).toBe(0);
       expect(seen.at(-1)).toBe('POST /v1/chat/completions');

@@ -62,7 +62,7 @@ describe('the fast path of the stream reader', () => {
 
   it('tells the form of a chunk from all others', () => {
     const line = JSON.stringify(chunkOf([delta('Hello')]));
-    const place = (chunk: Record<string, any>, value: string) => void (chunk['choices'][0].delta.content = value);
+    const place = (chunk: Record<string, unknown>, value: string) => void ((chunk['choices'] as { delta: { content: string } }[])[0]!.delta.content = value);
     const template = learnTemplate(line, 'content', place, (placeholder) => JSON.stringify(chunkOf([delta(placeholder)], { id: 'ours' })))!;
     const apply = (event: string) => {
       const output = createByteOutput();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { chunkOf, chunksIn, delta, events, stream, textOf, USAGE, usualStream } from './support/replies.ts';
 
-const finishes = (sent: string) => chunksIn(sent).flatMap((chunk) => chunk['choices'].map((choice: { finish_reason: unknown }) => choice.finish_reason));
+const finishes = (sent: string) => chunksIn(sent).flatMap((chunk) => chunk.choices.map((choice) => choice.finish_reason));
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
 const usageChunk = chunkOf([], { usage: USAGE });
 

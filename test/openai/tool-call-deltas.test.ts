@@ -12,7 +12,7 @@ function joined(deltas: readonly (readonly Call[])[]): { deltas: Call[]; calls: 
   );
   const outcome = stream(body);
   expect(outcome.error).toBeNull();
-  const out = chunksIn(outcome.sent).flatMap((chunk) => (chunk['choices'][0].delta.tool_calls ?? []) as Call[]);
+  const out = chunksIn(outcome.sent).flatMap((chunk) => (chunk.choices[0]!.delta.tool_calls ?? []) as Call[]);
   const calls: { id: string; name: string; arguments: string }[] = [];
   for (const call of out) {
     const entry = (calls[call.index!] ??= { id: '', name: '', arguments: '' });

@@ -7,10 +7,12 @@ import { ask, events, modelBlock, startSpine, UNHURRIED, type Spine } from '../s
 
 let second: TestProvider;
 let spine: Spine;
+let skew = 0;
 
 beforeAll(async () => {
   second = await startProvider();
   spine = await startSpine({
+    now: () => Date.now() + skew,
     toml: `${UNHURRIED}
 [upstream]
 head_timeout_ms = 300
@@ -25,6 +27,8 @@ afterAll(async () => {
   await second.stop();
 });
 beforeEach(() => {
+  // Retries are bounded within any ten seconds; every test begins with a whole budget.
+  skew += 20_000;
   spine.provider.log.length = 0;
   second.log.length = 0;
 });

@@ -39,7 +39,10 @@ export function createCallLog(logger: Logger): CallSink {
       logger[level]({ ...facts, upstream_status: failure.status, retryable: failure.retryable, reason: failure.message }, 'attempt failed');
     },
     flagged(call, offer, flags) {
-      logger.warn({ request_id: call.requestId, generation_id: call.id, service: offer.service, provider: offer.provider.name, flags }, 'provider flagged');
+      logger.warn(
+        { request_id: call.requestId, generation_id: call.id, service: offer.service, provider: offer.provider.name, flags },
+        'provider flagged',
+      );
     },
     finished(call, outcome) {
       if (logger.isLevelEnabled('info')) logger.info(describe(call, outcome), 'call');

@@ -27,7 +27,10 @@ const BUFFER_BYTES = 8_192;
  * Structured logs without secrets: members with a secret's name are masked wherever they are, errors are reduced to what is safe,
  * and the finished line is searched for the configured secrets and for all that looks like one.
  */
-export function createLogger(config: Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl'>, options: LoggerOptions = {}): LogOutput {
+export function createLogger(
+  config: Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl'>,
+  options: LoggerOptions = {},
+): LogOutput {
   const scrub = createScrubber([
     config.adminKey,
     ...config.services.map((service) => service.apiKey),

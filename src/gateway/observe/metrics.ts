@@ -254,12 +254,17 @@ export function metricsRoutes(metrics: Metrics): (app: FastifyInstance) => Promi
           tags: ['Operations'],
           security: [],
           summary: 'Metrics',
-          description: 'Counters and histograms of this process in the Prometheus text format, named by the GenAI semantic conventions where they have a name.',
+          description:
+            'Counters and histograms of this process in the Prometheus text format, named by the GenAI semantic conventions where they have a name.',
           produces: ['text/plain'],
           response: { 200: { type: 'string' } },
         },
       },
-      async (_request, reply) => reply.header('content-type', metrics.contentType).header('cache-control', 'no-store').send(await metrics.text()),
+      async (_request, reply) =>
+        reply
+          .header('content-type', metrics.contentType)
+          .header('cache-control', 'no-store')
+          .send(await metrics.text()),
     );
   };
 }

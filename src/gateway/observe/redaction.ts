@@ -65,7 +65,8 @@ function redactRecord(record: Record<string, unknown>, depth: number): unknown {
   let count = 0;
   for (const name of Object.keys(record)) {
     const before = record[name];
-    const after = count >= KEYS_MAX ? undefined : isSecretName(name) && before !== null && before !== undefined ? REDACTED : redact(before, depth + 1);
+    const after =
+      count >= KEYS_MAX ? undefined : isSecretName(name) && before !== null && before !== undefined ? REDACTED : redact(before, depth + 1);
     count += 1;
     if (after !== before) {
       copy ??= { ...record };

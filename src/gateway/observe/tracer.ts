@@ -71,7 +71,11 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
       attemptFailed(call, offer, failure) {
         spans
           .get(call.id)
-          ?.addEvent('attempt failed', { 'gen_ai.provider.name': offer.provider.name, 'http.response.status_code': failure.status ?? 0, reason: failure.message });
+          ?.addEvent('attempt failed', {
+            'gen_ai.provider.name': offer.provider.name,
+            'http.response.status_code': failure.status ?? 0,
+            reason: failure.message,
+          });
       },
       flagged(call, offer, flags) {
         spans.get(call.id)?.addEvent('provider flagged', { 'gen_ai.provider.name': offer.provider.name, flags: [...flags] });
@@ -105,7 +109,9 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
       },
       upstreamHeaders(call) {
         const context = spans.get(call.id)?.spanContext();
-        return context ? { traceparent: formatTraceParent({ traceId: context.traceId, spanId: context.spanId, flags: context.traceFlags }) } : passOn(call);
+        return context
+          ? { traceparent: formatTraceParent({ traceId: context.traceId, spanId: context.spanId, flags: context.traceFlags }) }
+          : passOn(call);
       },
     },
     async close() {

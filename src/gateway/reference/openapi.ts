@@ -83,5 +83,5 @@ export async function describeRoutes(server: FastifyInstance, { version }: { rea
 
 /** The paths of a document, with what this room reads of them. */
 export function pathsOf(document: object): PathTable {
-  return ((document as { paths?: PathTable }).paths ?? {}) as PathTable;
+  return (document as { paths?: PathTable }).paths ?? {};
 }

@@ -77,7 +77,12 @@ describe('the log line of a call', () => {
     const call = exampleCall();
     observer.started(call);
     observer.resolved(call, settledBy(exampleOffer(), { state: 'released', end: null, error: new TypeError('x is not a function') }));
-    expect(lines()[0]).toMatchObject({ status: 500, error: 'internal', lock: 'released', err: { type: 'TypeError', stack: expect.stringContaining('TypeError') } });
+    expect(lines()[0]).toMatchObject({
+      status: 500,
+      error: 'internal',
+      lock: 'released',
+      err: { type: 'TypeError', stack: expect.stringContaining('TypeError') },
+    });
   });
 
   it('says when the client left', () => {

@@ -58,7 +58,7 @@ export function settledBy(offer: Offer, changes: Partial<Resolution> = {}): Reso
       usage: { prompt: 12n, completion: 34n },
       outcome: 'complete',
       estimated: false,
-      detail: '{}',
+      detail: {},
       tail: null,
     },
     error: null,

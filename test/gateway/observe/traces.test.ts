@@ -30,7 +30,10 @@ afterEach(async () => {
 
 /** A receiver of OTLP over HTTP, as a collector is one. */
 async function receiver(answer = 200) {
-  const posts: { path: string; body: { resourceSpans: { resource: { attributes: OtlpSpan['attributes'] }; scopeSpans: { spans: OtlpSpan[] }[] }[] } }[] = [];
+  const posts: {
+    path: string;
+    body: { resourceSpans: { resource: { attributes: OtlpSpan['attributes'] }; scopeSpans: { spans: OtlpSpan[] }[] }[] };
+  }[] = [];
   const server = createServer((request: IncomingMessage, response) => {
     void (async () => {
       const chunks: Buffer[] = [];

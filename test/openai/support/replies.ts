@@ -64,12 +64,17 @@ export function stream(text: string | Buffer, context: ReplyContext = CONTEXT, o
   return feed(createChatStreamReader(context, options), [Buffer.from(text)]);
 }
 
+export interface SentChunk {
+  readonly choices: readonly { readonly index: number; readonly delta: { readonly content?: string; readonly tool_calls?: unknown }; readonly finish_reason: unknown }[];
+  readonly [member: string]: unknown;
+}
+
 /** The objects of the data lines in what was sent. */
-export function chunksIn(sent: string): Record<string, any>[] {
+export function chunksIn(sent: string): SentChunk[] {
   return sent
     .split('\n\n')
     .filter((event) => event !== '')
-    .map((event) => JSON.parse(event.replace(/^data: /, '')) as Record<string, unknown>);
+    .map((event) => JSON.parse(event.replace(/^data: /, '')) as SentChunk);
 }
 
 /** All text of one choice, over what was sent and the last chunk. */
