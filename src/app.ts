@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import {
   accountTotals,
   audit,
+  countHeldLocks,
   createBill,
   createLedger,
   createPriceBook,
@@ -40,6 +41,7 @@ import {
   createRouter,
   createServer,
   createTracer,
+  GatewayError,
   healthRoutes,
   metricsRoutes,
   offersFromConfig,
@@ -96,7 +98,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     // The database is the truth; everything else can be made again.
     const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
     cleanUp.push(() => database.close());
-    const ledger = await createLedger({ database, now });
+    const metrics = createMetrics({ locksHeld: () => countHeldLocks(database) });
+    const ledger = await createLedger({ database, now, onBatch: (batch) => metrics.ledgerBatch(batch) });
     cleanUp.push(() => ledger.close());
     // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
     if (database.engine === 'sqlite') await expireAll(ledger, Number.MAX_SAFE_INTEGER);
@@ -108,7 +111,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError: (error) => logger.debug({ err: error }, 'the Redis connection failed') });
     if (redis) cleanUp.push(() => redis.disconnect());
 
-    const metrics = createMetrics();
     const tracer = await createTracer(config, { version: VERSION, onError: (error) => logger.warn({ err: error }, 'traces could not be sent') });
     cleanUp.push(() => tracer.close());
     const observer = createCallObserver([createCallLog(logger), metrics.sink, tracer.sink], { now });
@@ -149,8 +151,12 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         if (resolution.state === 'unresolved') logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
       },
     });
+    let draining = false;
     const pipeline = createPipeline({
-      authenticate: (headers) => authenticator.authenticate(headers),
+      authenticate: (headers) => {
+        if (draining) throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1 });
+        return authenticator.authenticate(headers);
+      },
       limiter,
       policy: (caller) => policies.of(caller),
       onRateLimited: () => metrics.rateLimited('requests'),
@@ -177,7 +183,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     };
     cleanUp.push(() => clearInterval(sweeper));
 
-    let draining = false;
     const onError: ServerOptions['onError'] = (error, request) => logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
     const server = createServer({ limits: config.limits, onError });
     cleanUp.push(() => server.close());
@@ -233,12 +238,16 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         return { url };
       },
       async close() {
+        // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a refused connection.
         draining = true;
         const until = Date.now() + config.limits.drainOnShutdownMs;
-        const closed = server.close();
         while (pipeline.inFlight() > 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
-        server.server.closeAllConnections();
-        await closed;
+        // The last bytes of what has ended are on their way; what has not ended by now is cut.
+        const idle = setInterval(() => server.server.closeIdleConnections(), 20);
+        const cut = setTimeout(() => server.server.closeAllConnections(), pipeline.inFlight() > 0 ? 0 : LAST_BYTES_MS);
+        await server.close();
+        clearInterval(idle);
+        clearTimeout(cut);
         await closeAll();
       },
     };
@@ -248,6 +257,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   }
 }
 
+/** Longest wait for clients to take the end of their replies when the gateway stops. */
+const LAST_BYTES_MS = 2_000;
 const EXPIRE_BATCH = 1_000;
 
 async function expireAll(ledger: Ledger, until: number): Promise<number> {

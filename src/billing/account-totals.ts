@@ -17,6 +17,7 @@ export interface TransferRecord {
 }
 
 const TOTALS = loadStatement(import.meta.url, './sql/account-totals.sql');
+const HELD_LOCKS = loadStatement(import.meta.url, './sql/count-held-locks.sql');
 const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
 
 /** Totals of `account` (without the `escrow:` prefix); zeros when it never had an entry. Rejects with the database's error. */
@@ -31,4 +32,10 @@ export async function accountTotals(database: Database, account: string): Promis
 export async function findTransfer(database: Database, id: string): Promise<TransferRecord | null> {
   const [row] = await database.query(TRANSFER, [id]);
   return row ? { from: row['from_account'] as string, to: row['to_account'] as string, amount: row['amount'] as bigint } : null;
+}
+
+/** Locks that are neither settled nor released nor expired, over all gateways. */
+export async function countHeldLocks(database: Database): Promise<number> {
+  const [row] = await database.query(HELD_LOCKS);
+  return Number(row?.['held'] ?? 0n);
 }

@@ -57,7 +57,7 @@ function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): bigint | string {
 }
 
 async function* pages(query: Query, statement: typeof PRICES): AsyncGenerator<Row, void, undefined> {
-  for (let after = ''; ; ) {
+  for (let after = ''; ;) {
     const rows = await query(statement, [after, PAGE]);
     yield* rows;
     if (rows.length < PAGE) return;

@@ -21,7 +21,7 @@ export interface Quote {
   readonly estimate: MicroUsd;
 }
 
-/** The reply began. Sent at most once. */
+/** A reply began. Sent again when it broke off before its first data and another provider takes over. */
 export interface HeadFrame {
   readonly type: 'head';
   readonly status: number;
@@ -61,7 +61,7 @@ export interface SettledFrame {
 
 export type Frame = HeadFrame | DataFrame | EndFrame | SettledFrame;
 
-export type BilledHandler<C> = (call: C, signal: AbortSignal) => AsyncIterable<Frame>;
+export type BilledHandler<C> = (call: C, signal: AbortSignal) => AsyncIterable<Frame, void, undefined>;
 
 export interface BillOptions<C> {
   readonly ledger: Ledger;

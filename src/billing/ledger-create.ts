@@ -1,6 +1,6 @@
 import { loadStatement, type OpenDatabase, type Row } from '#store';
 import type { Ledger, LockResult, ReleaseResult, SettleResult, TransferResult } from './ledger.ts';
-import { createCommitter } from './ledger-engine.ts';
+import { createCommitter, type LedgerBatch } from './ledger-engine.ts';
 import { checkOperation, type Operation, type OperationResult } from './ledger-operations.ts';
 import { createPostgresEngine } from './ledger-postgres.ts';
 import { toAccount, toBudget, toLock } from './ledger-rows.ts';
@@ -18,10 +18,15 @@ const EXPIRE_LIMIT = 1_000;
  * The ledger on a database. `now` gives epoch milliseconds. Closing waits for what was submitted; the database stays open.
  * Requests that no caller may make (a negative amount, a transfer to itself, a fee above 100 %) reject with RangeError.
  */
-export async function createLedger(options: { readonly database: OpenDatabase; readonly now?: () => number }): Promise<Ledger> {
+export async function createLedger(options: {
+  readonly database: OpenDatabase;
+  readonly now?: () => number;
+  /** Told of every group that was committed, for metrics. */
+  readonly onBatch?: (batch: LedgerBatch) => void;
+}): Promise<Ledger> {
   const { database, now = Date.now } = options;
   const engine = database.engine === 'sqlite' ? createSqliteEngine(database, now) : createPostgresEngine(database, now);
-  const committer = createCommitter(engine);
+  const committer = createCommitter(engine, options.onBatch);
 
   const submit = async (operation: Operation): Promise<OperationResult> => {
     checkOperation(operation);

@@ -255,7 +255,9 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
   return {
     results,
     journal,
-    accounts: [...accounts.values()].filter((row) => row !== null).filter((row) => row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore),
+    accounts: [...accounts.values()]
+      .filter((row) => row !== null)
+      .filter((row) => row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore),
     budgets: [...budgets.values()].filter((row) => row.spent !== row.spentBefore || row.locked !== row.lockedBefore),
     newLocks: [...newLocks],
     resolvedLocks,

@@ -21,15 +21,26 @@ const GROUP_MAX = 1024;
 const PAUSE_MIN_MS = 20;
 const PAUSE_MAX_MS = 500;
 
+/** One group that was committed, or given up: its operations, and the time until each had its answer. */
+export interface LedgerBatch {
+  readonly size: number;
+  readonly durationMs: number;
+}
+
 /** Group commit over an engine: retries while the database is away or others are in the way, and keeps one bad operation from failing its group. */
-export function createCommitter(engine: Engine): GroupCommit {
-  return createGroupCommit({ commit: (group, groups) => commit(engine, group, groups), patience: ({ kind }) => PATIENCE_MS[kind], groupMax: GROUP_MAX });
+export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) => void) | undefined): GroupCommit {
+  const timed = async (group: readonly Pending[], groups: GroupCommit) => {
+    const startedAt = performance.now();
+    await commit(engine, group, groups);
+    onBatch?.({ size: group.length, durationMs: performance.now() - startedAt });
+  };
+  return createGroupCommit({ commit: timed, patience: ({ kind }) => PATIENCE_MS[kind], groupMax: GROUP_MAX });
 }
 
 async function commit(engine: Engine, group: readonly Pending[], groups: GroupCommit): Promise<void> {
   const attempt = engine.begin();
   let pauseMs = PAUSE_MIN_MS;
-  for (let members = group; members.length > 0; ) {
+  for (let members = group; members.length > 0;) {
     try {
       const results = await attempt(members.map(({ operation }) => operation));
       members.forEach(({ resolve }, index) => resolve(results[index]!));

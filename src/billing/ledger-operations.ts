@@ -1,4 +1,13 @@
-import type { LockRequest, LockResult, ReleaseRequest, ReleaseResult, SettleRequest, SettleResult, TransferRequest, TransferResult } from './ledger.ts';
+import type {
+  LockRequest,
+  LockResult,
+  ReleaseRequest,
+  ReleaseResult,
+  SettleRequest,
+  SettleResult,
+  TransferRequest,
+  TransferResult,
+} from './ledger.ts';
 import { MICRO_USD_MAX, type MicroUsd } from './money.ts';
 
 /** Gives a lock back if its time was over at `at`, epoch milliseconds. */

@@ -38,9 +38,12 @@ export interface ReceiptSigner {
 
 /** Signs receipts with the gateway's Ed25519 private key. The key id is the RFC 7638 thumbprint. Throws TypeError for a key of another kind. */
 export function createReceiptSigner(privateKey: KeyObject): ReceiptSigner {
-  if (privateKey.type !== 'private' || privateKey.asymmetricKeyType !== 'ed25519') throw new TypeError('Receipts are signed with an Ed25519 private key');
+  if (privateKey.type !== 'private' || privateKey.asymmetricKeyType !== 'ed25519')
+    throw new TypeError('Receipts are signed with an Ed25519 private key');
   const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
-  const kid = createHash('sha256').update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x })).digest('base64url');
+  const kid = createHash('sha256')
+    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
+    .digest('base64url');
   const jwk: Jwk = { kty: 'OKP', crv: 'Ed25519', x: x!, kid, alg: 'EdDSA', use: 'sig' };
   const header = encode({ alg: 'EdDSA', kid, typ: 'tollgate-receipt+jwt' });
   return {

@@ -91,7 +91,7 @@ export interface Exchange {
 export interface ReplyReader {
   /**
    * The status line and headers arrived. Throws UpstreamFailure when the reply cannot be used.
-   * For an error status the body is delivered first, to `failure`.
+   * For an error status it does not throw: the body follows, to `failure`.
    */
   head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
   /** An error status with its body (at most 64 KiB of it). Returns what it means. */
@@ -180,4 +180,4 @@ export interface Call {
 }
 
 /** A pipeline stage: a call in, an async stream of frames out. */
-export type Handler = (call: Call, signal: AbortSignal) => AsyncIterable<Frame>;
+export type Handler = (call: Call, signal: AbortSignal) => AsyncIterable<Frame, void, undefined>;

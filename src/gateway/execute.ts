@@ -39,7 +39,6 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
   else signal.addEventListener('abort', stop, { once: true });
   const timer = setTimeout(() => run.abort(new CallTimeout(`the call took longer than ${call.timeoutMs / 1000} s`)), call.timeoutMs);
 
-  let headSent = false;
   let given = false;
   retryBudget.called();
   try {
@@ -54,12 +53,9 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         const traced = observer.upstreamHeaders(call);
         const reply = await options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, run.signal);
         reader = call.exchange.reader(offer);
-        if (reply.status >= 400) throw reader.failure(reply.status, await readFailure(reply));
         reader.head(reply.status, reply.headers);
-        if (!headSent) {
-          headSent = true;
-          yield { type: 'head', status: reply.status, provider: offer.provider };
-        }
+        if (reply.status >= 400) throw reader.failure(reply.status, await readFailure(reply));
+        yield { type: 'head', status: reply.status, provider: offer.provider };
         for (;;) {
           const chunk = await reply.read();
           if (chunk === null) break;

@@ -49,7 +49,7 @@ export interface Pipeline {
    * Locks, forwards and settles. Iterate to the end; abort `signal` when the client is gone.
    * Throws GatewayError before or during the stream. The last frame is `settled`.
    */
-  run(call: Call, signal: AbortSignal): AsyncIterable<Frame>;
+  run(call: Call, signal: AbortSignal): AsyncIterable<Frame, void, undefined>;
   /** Calls in flight, for shutdown and metrics. */
   inFlight(): number;
 }

@@ -60,5 +60,5 @@ function wordsOf(value: unknown): string | null {
 const printable = (text: string) =>
   text
     .slice(0, DETAIL_CHARACTERS_MAX)
-    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replace(/[\s\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
     .trim() || null;

@@ -16,7 +16,8 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
     head(status, headers) {
       retryAfterS = retryAfterOf(headers['retry-after']);
       checkHead(status, headers);
-      if (contentTypeOf(headers).startsWith('text/event-stream')) throw malformed('it streamed a reply that was asked for in one piece');
+      if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
+        throw malformed('it streamed a reply that was asked for in one piece');
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
     data(chunk) {
@@ -43,7 +44,8 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
 
 /** Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which nobody asked for. */
 export function checkHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
-  if (status < 200 || (status >= 300 && status < 400)) throw malformed(`it answered with status ${status}`);
+  if (status >= 400) return;
+  if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== '' && encoding !== 'identity') throw malformed('it sent a compressed reply');
 }

@@ -71,6 +71,7 @@ async function writeStream(
       const { value } = next;
       switch (value.type) {
         case 'head':
+          if (begun) break;
           begun = true;
           sink.head(200, { ...SSE_HEADERS, 'x-generation-id': call.id, 'x-provider': value.provider.name });
           // At once, or the client would wait for the model's first word to learn that its call was accepted.

@@ -74,7 +74,12 @@ export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAl
         const key = request.headers['idempotency-key'];
         if (key !== undefined) {
           const use = { account: caller.account, key: parseIdempotencyKey(key), callId: call.id, bodyHash: hash('sha256', request.body ?? EMPTY) };
-          await answerOnce(idempotency, use, createHttpSink(reply, () => {}), (sink) => writeChatReply(call, pipeline.run(call, gone.signal), sink, options));
+          await answerOnce(
+            idempotency,
+            use,
+            createHttpSink(reply, () => {}),
+            (sink) => writeChatReply(call, pipeline.run(call, gone.signal), sink, options),
+          );
         } else {
           const sink = createHttpSink(reply, () => gone.abort());
           await writeChatReply(call, pipeline.run(call, gone.signal), sink, options);

@@ -17,7 +17,7 @@ const INT2 = 21;
 /** Integers of every width come back as bigint, as on the embedded engine. */
 export const TYPES = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8 || oid === INT4 || oid === INT2 ? BigInt : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+    oid === INT8 || oid === INT4 || oid === INT2 ? BigInt : (types.getTypeParser(oid, format) as unknown)) as typeof types.getTypeParser,
 };
 
 const CONNECT_MS = 3_000;

@@ -53,7 +53,7 @@ function start(setup: WorkerSetup): void {
     if (!found) prepared.set(name, (found = database.prepare(text.replaceAll(/\$(?=\d)/g, '?'))));
     return found;
   };
-  const query = ({ statement: wanted, params }: Step): readonly Row[] => prepare(wanted).all(...(params ?? [])) as Row[];
+  const query = ({ statement: wanted, params }: Step): readonly Row[] => prepare(wanted).all(...(params ?? []));
   const programs = new Map<string, Program>();
 
   const perform = async (work: Work): Promise<unknown> => {

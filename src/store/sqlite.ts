@@ -56,7 +56,10 @@ function prepareFolder(folder: string, path: string): void {
     }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new DatabaseError(`The data directory ${folder} cannot be used: ${reason}. Give another one with TOLLGATE_DATA.`, { code: 'unusable', cause });
+    throw new DatabaseError(`The data directory ${folder} cannot be used: ${reason}. Give another one with TOLLGATE_DATA.`, {
+      code: 'unusable',
+      cause,
+    });
   }
 }
 

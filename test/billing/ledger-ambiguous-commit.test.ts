@@ -30,7 +30,12 @@ test('a COMMIT whose answer was lost is found out, never done twice', async () =
   disposals.push(ledger.close);
 
   let pairs = 0;
-  const { told, surprises, unavailable } = await loadLedger(ledger, { width: 16, prefix: 'a', done: () => pairs >= PAIRS, onPair: () => (pairs += 1) });
+  const { told, surprises, unavailable } = await loadLedger(ledger, {
+    width: 16,
+    prefix: 'a',
+    done: () => pairs >= PAIRS,
+    onPair: () => (pairs += 1),
+  });
   expect(proxy.cuts).toBeGreaterThan(10);
   expect(surprises).toEqual([]);
   expect(unavailable).toBe(0);

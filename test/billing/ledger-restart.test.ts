@@ -58,11 +58,21 @@ describe('a database that restarts under load', () => {
   test('fails a lock after about five seconds of silence, while a settlement waits for the answer', async () => {
     const ledger = await createLedger({ database });
     await ledger.transfer({ id: 'fund', from: 'treasury:test', to: 'escrow:silent', amount: 1_000n, memo: '' });
-    const lock = (id: string) => ledger.lock({ id, account: 'silent', amount: 10n, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000, detail: '{}' });
+    const lock = (id: string) =>
+      ledger.lock({ id, account: 'silent', amount: 10n, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000, detail: '{}' });
     expect(await lock('silent-1')).toMatchObject({ ok: true });
     postgres.freeze();
     const begun = performance.now();
-    const settled = ledger.settle({ id: 'silent-1', price: CRASH_PRICE.id, provider: 'p', charge: 7n, draw: false, feeBps: 0, usage: '{"call":7}', detail: '{}' });
+    const settled = ledger.settle({
+      id: 'silent-1',
+      price: CRASH_PRICE.id,
+      provider: 'p',
+      charge: 7n,
+      draw: false,
+      feeBps: 0,
+      usage: '{"call":7}',
+      detail: '{}',
+    });
     await delay(50);
     await expect(lock('silent-2')).rejects.toThrow(LedgerUnavailable);
     const failedMs = performance.now() - begun;

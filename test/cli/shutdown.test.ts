@@ -33,10 +33,13 @@ describe('a stop', () => {
   it('lets running streams finish, says so to load balancers, and leaves nothing behind', async () => {
     const gateway = await place.gateway(['start']);
     const stream = await openStream(20, 40);
-    // A connection from before the stop: a load balancer's probe.
     expect((await fetch(`${stream.dev.base_url}/health/ready`)).status).toBe(200);
     gateway.signal('SIGTERM');
     await gateway.wrote('Stopping');
+    const ready = await fetch(`${stream.dev.base_url}/health/ready`);
+    expect([ready.status, await ready.json()]).toEqual([503, { status: 'unavailable', checks: { gateway: 'shutting down' } }]);
+    const refused = await chat(stream.dev, {});
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
     const text = await stream.rest();
     expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true);
     expect(text).toContain('"finish_reason":"stop"');

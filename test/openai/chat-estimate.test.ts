@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { GatewayError } from '#gateway';
+import type { GatewayError } from '#gateway';
 import { describe, expect, it } from 'vitest';
 import { chatBudget, checkFits, toUsage } from '../../src/openai/chat-budget.ts';
 import type { ChatBody } from '../../src/openai/chat-schema.ts';
@@ -17,7 +17,9 @@ describe('the estimate of a chat call', () => {
     const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }];
     expect(budget(body({ tools })).promptTokensMax).toBe(4 + 7 + 16 + 64 + 512 + JSON.stringify(tools).length);
     expect(budget(body({ response_format: { type: 'text' } })).promptTokensMax).toBe(4 + 7 + 16 + 64 + 15);
-    expect(budget(body({ messages: [{ role: 'user', content: [picture, { type: 'text', text: 'abc' }] }] })).promptTokensMax).toBe(4 + 3 + 16 + 64 + 2048);
+    expect(budget(body({ messages: [{ role: 'user', content: [picture, { type: 'text', text: 'abc' }] }] })).promptTokensMax).toBe(
+      4 + 3 + 16 + 64 + 2048,
+    );
   });
 
   it('counts everything in a message that is text', () => {
@@ -73,7 +75,12 @@ describe('a request that a model cannot serve', () => {
     [body({ max_completion_tokens: 1001 }), undefined, 'max_completion_tokens', 'at most 1000'],
     [body({ max_tokens: 8193 }), { maxOutputTokens: null }, 'max_tokens', 'at most 8192'],
     [body({ messages: [{ role: 'user', content: [picture] }] }), undefined, 'messages', 'takes no image input; it takes text'],
-    [body({ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }), { inputModalities: ['text', 'image'] }, 'messages', 'takes no audio input; it takes text, image'],
+    [
+      body({ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }),
+      { inputModalities: ['text', 'image'] },
+      'messages',
+      'takes no audio input; it takes text, image',
+    ],
   ])('is unprocessable', (request, model, param, words) => {
     const error = refusal(request, makeOffer({ model: model ?? {} }));
     expect(error).toMatchObject({ code: 'unprocessable', param });
@@ -82,6 +89,8 @@ describe('a request that a model cannot serve', () => {
 
   it('is none when the model can', () => {
     expect(refusal(body({ max_tokens: 1000 }))).toBeNull();
-    expect(refusal(body({ messages: [{ role: 'user', content: [picture] }] }), makeOffer({ model: { inputModalities: ['text', 'image'] } }))).toBeNull();
+    expect(
+      refusal(body({ messages: [{ role: 'user', content: [picture] }] }), makeOffer({ model: { inputModalities: ['text', 'image'] } })),
+    ).toBeNull();
   });
 });

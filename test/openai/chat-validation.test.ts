@@ -25,7 +25,11 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [{ ...valid, messages: 'hi' }, 'messages', 'not "hi"'],
   [{ ...valid, messages: [user, 'x'] }, 'messages[1]', 'an object with role and content'],
   [{ ...valid, messages: [user, { content: 'x' }] }, 'messages[1].role', 'is required: one of system, developer, user'],
-  [{ ...valid, messages: [user, { role: 'robot', content: 'x' }] }, 'messages[1].role', 'must be one of system, developer, user, assistant, tool, function, not "robot"'],
+  [
+    { ...valid, messages: [user, { role: 'robot', content: 'x' }] },
+    'messages[1].role',
+    'must be one of system, developer, user, assistant, tool, function, not "robot"',
+  ],
   [{ ...valid, messages: [{ role: 'user' }] }, 'messages[0].content', 'is required: a string or an array of parts'],
   [{ ...valid, messages: [{ role: 'user', content: null }] }, 'messages[0].content', 'not null'],
   [{ ...valid, messages: [{ role: 'user', content: 7 }] }, 'messages[0].content', 'a string or an array of parts'],
@@ -33,7 +37,11 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [{ ...valid, messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages[0].content[0].text', 'is required'],
   [{ ...valid, messages: [{ role: 'user', content: [{ type: 'text', text: 1 }] }] }, 'messages[0].content[0].text', 'a string'],
   [{ ...valid, messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0].image_url', 'is required'],
-  [{ ...valid, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'https://x' }] }] }, 'messages[0].content[0].image_url', 'an object'],
+  [
+    { ...valid, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'https://x' }] }] },
+    'messages[0].content[0].image_url',
+    'an object',
+  ],
   [image('http://example.com/a.png'), 'messages[0].content[0].image_url.url', 'an https URL or a data URL'],
   [image('file:///etc/passwd'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:text/html;base64,AAAA'), 'messages[0].content[0].image_url.url', 'an https URL'],
@@ -73,15 +81,81 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
 
 const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
   ['the least', valid],
-  ['nulls for what is optional', { ...valid, temperature: null, top_p: null, stop: null, n: null, max_tokens: null, stream: null, tools: null, tool_choice: null, metadata: null, user: null, provider: null, models: null, session_id: null, stream_options: null, presence_penalty: null }],
-  ['the limits', { ...valid, temperature: 2, top_p: 0, presence_penalty: -2, frequency_penalty: 2, n: 128, stop: ['a', 'b', 'c', 'd'], max_tokens: 1 }],
-  ['fields that nobody here knows', { ...valid, seed: 1, response_format: { type: 'json_object' }, reasoning: { effort: 'high' }, logit_bias: { 1: 2 } }],
+  [
+    'nulls for what is optional',
+    {
+      ...valid,
+      temperature: null,
+      top_p: null,
+      stop: null,
+      n: null,
+      max_tokens: null,
+      stream: null,
+      tools: null,
+      tool_choice: null,
+      metadata: null,
+      user: null,
+      provider: null,
+      models: null,
+      session_id: null,
+      stream_options: null,
+      presence_penalty: null,
+    },
+  ],
+  [
+    'the limits',
+    { ...valid, temperature: 2, top_p: 0, presence_penalty: -2, frequency_penalty: 2, n: 128, stop: ['a', 'b', 'c', 'd'], max_tokens: 1 },
+  ],
+  [
+    'fields that nobody here knows',
+    { ...valid, seed: 1, response_format: { type: 'json_object' }, reasoning: { effort: 'high' }, logit_bias: { 1: 2 } },
+  ],
   ['every role', { ...valid, messages: ['system', 'developer', 'user', 'assistant', 'tool', 'function'].map((role) => ({ role, content: 'x' })) }],
-  ['an assistant without content', { ...valid, messages: [user, { role: 'assistant', content: null, tool_calls: [{ id: 'a' }] }, { role: 'assistant', tool_calls: [] }, { role: 'tool', tool_call_id: 'a', content: '' }] }],
-  ['parts of other types', { ...valid, messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }, { type: 'text', text: '' }, { type: 'new', x: 1 }] }] }],
+  [
+    'an assistant without content',
+    {
+      ...valid,
+      messages: [
+        user,
+        { role: 'assistant', content: null, tool_calls: [{ id: 'a' }] },
+        { role: 'assistant', tool_calls: [] },
+        { role: 'tool', tool_call_id: 'a', content: '' },
+      ],
+    },
+  ],
+  [
+    'parts of other types',
+    {
+      ...valid,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_audio', input_audio: { data: '', format: 'wav' } },
+            { type: 'text', text: '' },
+            { type: 'new', x: 1 },
+          ],
+        },
+      ],
+    },
+  ],
   ['an https image', image('https://example.com/a.png')],
   ['a data URL', image(`data:image/jpeg;base64,${'A'.repeat(1_000_000)}`)],
-  ['preferences', { ...valid, provider: { order: ['a'], only: ['a'], ignore: [], allow_fallbacks: false, sort: 'price', max_price: { prompt: 1, completion: '2.5', image: null }, zdr: true } }],
+  [
+    'preferences',
+    {
+      ...valid,
+      provider: {
+        order: ['a'],
+        only: ['a'],
+        ignore: [],
+        allow_fallbacks: false,
+        sort: 'price',
+        max_price: { prompt: 1, completion: '2.5', image: null },
+        zdr: true,
+      },
+    },
+  ],
 ];
 
 describe('the check of a chat request', () => {

@@ -38,18 +38,27 @@ describe('what is sent to the provider', () => {
 
   it('asks for usage in every stream, and has no stream options elsewhere', () => {
     expect(forwarded({ ...valid, stream: true })).toMatchObject({ stream: true, stream_options: { include_usage: true } });
-    expect(forwarded({ ...valid, stream: true, stream_options: { include_usage: false, x: 1 } })['stream_options']).toEqual({ include_usage: true, x: 1 });
+    expect(forwarded({ ...valid, stream: true, stream_options: { include_usage: false, x: 1 } })['stream_options']).toEqual({
+      include_usage: true,
+      x: 1,
+    });
     expect(forwarded({ ...valid, stream: false, stream_options: { include_usage: true } })).not.toHaveProperty('stream_options');
   });
 
   it.each([
     [{ max_tokens: 7 }, { max_tokens: 7 }],
     [{ max_completion_tokens: 7 }, { max_completion_tokens: 7 }],
-    [{ max_completion_tokens: 9, max_tokens: 7 }, { max_completion_tokens: 7, max_tokens: 7 }],
+    [
+      { max_completion_tokens: 9, max_tokens: 7 },
+      { max_completion_tokens: 7, max_tokens: 7 },
+    ],
     [{ max_tokens: null }, { max_tokens: 1000 }],
   ])('passes the cap down under the client’s name for it: %j', (asked, wanted) => {
     const { max_tokens, max_completion_tokens } = forwarded({ ...valid, ...asked });
-    expect({ ...(max_tokens === undefined ? {} : { max_tokens }), ...(max_completion_tokens === undefined ? {} : { max_completion_tokens }) }).toEqual(wanted);
+    expect({
+      ...(max_tokens === undefined ? {} : { max_tokens }),
+      ...(max_completion_tokens === undefined ? {} : { max_completion_tokens }),
+    }).toEqual(wanted);
   });
 
   it('is what was checked, where keys are doubled', () => {
@@ -58,7 +67,9 @@ describe('what is sent to the provider', () => {
   });
 
   it('has no prototype of the client’s making', () => {
-    const body = forwarded('{"__proto__":{"stream":true,"polluted":1},"model":"m","messages":[{"role":"user","content":"hi","__proto__":{"x":1}}],"constructor":{"prototype":{"y":1}}}');
+    const body = forwarded(
+      '{"__proto__":{"stream":true,"polluted":1},"model":"m","messages":[{"role":"user","content":"hi","__proto__":{"x":1}}],"constructor":{"prototype":{"y":1}}}',
+    );
     expect(Object.getPrototypeOf(body)).toBe(Object.prototype);
     expect(body).not.toHaveProperty('polluted');
     expect(({} as Record<string, unknown>)['x']).toBeUndefined();
@@ -92,11 +103,27 @@ describe('what is sent to the provider', () => {
 describe('what the pipeline is told', () => {
   it('targets, fallbacks and metadata', () => {
     const { request } = call({ ...valid, models: ['b', 'acme/small', 'b'], metadata: { k: 1 }, stream: true }, { traceparent: '00-a-b-01' });
-    expect(request).toMatchObject({ primitive: 'model', targets: ['acme/small', 'b'], metadata: { k: 1 }, stream: true, traceparent: '00-a-b-01', requestId: 'req-1' });
+    expect(request).toMatchObject({
+      primitive: 'model',
+      targets: ['acme/small', 'b'],
+      metadata: { k: 1 },
+      stream: true,
+      traceparent: '00-a-b-01',
+      requestId: 'req-1',
+    });
   });
 
   it('preferences, with prices exact', () => {
-    const { request } = call({ ...valid, provider: { order: ['a'], ignore: ['b'], allow_fallbacks: false, sort: 'latency', max_price: { prompt: 0.15, completion: '0.6', image: 0.001 } } });
+    const { request } = call({
+      ...valid,
+      provider: {
+        order: ['a'],
+        ignore: ['b'],
+        allow_fallbacks: false,
+        sort: 'latency',
+        max_price: { prompt: 0.15, completion: '0.6', image: 0.001 },
+      },
+    });
     expect(request.preferences).toEqual({
       order: ['a'],
       only: [],
@@ -108,8 +135,12 @@ describe('what the pipeline is told', () => {
   });
 
   it('refuses a price that is none', () => {
-    expect(() => call({ ...valid, provider: { max_price: { completion: 'cheap' } } })).toThrow(expect.objectContaining({ code: 'invalid_request', param: 'provider.max_price.completion' }));
-    expect(() => call({ ...valid, provider: { max_price: { prompt: -1 } } })).toThrow(expect.objectContaining({ param: 'provider.max_price.prompt' }));
+    expect(() => call({ ...valid, provider: { max_price: { completion: 'cheap' } } })).toThrow(
+      expect.objectContaining({ code: 'invalid_request', param: 'provider.max_price.completion' }),
+    );
+    expect(() => call({ ...valid, provider: { max_price: { prompt: -1 } } })).toThrow(
+      expect.objectContaining({ param: 'provider.max_price.prompt' }),
+    );
   });
 
   it('the session, from the body before the header, within the account', () => {

@@ -10,15 +10,23 @@ const failure = (status: number, body: string, headers: Record<string, string> =
 
 describe('an error status of a provider', () => {
   it.each([400, 413, 422, 451])('%i refuses the request: it is not retried and its words are shown', (status) => {
-    expect(failure(status, '{"error":{"message":"too\\u0000 long\\nreally"}}')).toMatchObject({ status, retryable: false, blame: 'request', detail: 'too long really' });
+    expect(failure(status, '{"error":{"message":"too\\u0000 long\\nreally"}}')).toMatchObject({
+      status,
+      retryable: false,
+      blame: 'request',
+      detail: 'too long really',
+    });
   });
 
-  it.each([401, 402, 403, 404, 408, 409, 429, 500, 502, 503, 529])('%i is the provider’s failure: another may do better, and its words stay here', (status) => {
-    const found = failure(status, '{"error":{"message":"Incorrect API key provided: sk-secret"}}', { 'retry-after': '7' });
-    expect(found).toMatchObject({ status, retryable: true, blame: 'provider', detail: null, retryAfterS: 7 });
-    expect(found.message).not.toContain('secret');
-    expect((found.cause as Error).message).toContain('Incorrect API key');
-  });
+  it.each([401, 402, 403, 404, 408, 409, 429, 500, 502, 503, 529])(
+    '%i is the provider’s failure: another may do better, and its words stay here',
+    (status) => {
+      const found = failure(status, '{"error":{"message":"Incorrect API key provided: sk-secret"}}', { 'retry-after': '7' });
+      expect(found).toMatchObject({ status, retryable: true, blame: 'provider', detail: null, retryAfterS: 7 });
+      expect(found.message).not.toContain('secret');
+      expect((found.cause as Error).message).toContain('Incorrect API key');
+    },
+  );
 
   it.each([
     ['{"error":"plain"}', 'plain'],

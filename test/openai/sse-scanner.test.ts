@@ -41,7 +41,23 @@ describe('the event scanner', () => {
   });
 
   it('finds the same events however the bytes are split', () => {
-    const piece = fc.constantFrom('data: a', 'data:', 'data', ': c', 'data: ü🌍', '\n', '\n\n', '\r', '\r\n', '\r\n\r\n', 'x', ' ', '\uFEFF', 'event: e', 'data: {"a":1}\n\n');
+    const piece = fc.constantFrom(
+      'data: a',
+      'data:',
+      'data',
+      ': c',
+      'data: ü🌍',
+      '\n',
+      '\n\n',
+      '\r',
+      '\r\n',
+      '\r\n\r\n',
+      'x',
+      ' ',
+      '\uFEFF',
+      'event: e',
+      'data: {"a":1}\n\n',
+    );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), fc.array(fc.nat(), { maxLength: 30 }), (pieces, cuts) => {
         const bytes = Buffer.from(pieces.join(''));
@@ -58,7 +74,12 @@ describe('the event scanner', () => {
     const long = Buffer.from(`data: ${'a'.repeat(5_000)}`);
     expect(() => scan([long], 1_000)).toThrow(SseError);
     expect(() => scan([Buffer.concat([long, Buffer.from('\n\n')])], 1_000)).toThrow(SseError);
-    expect(() => scan([...long].map((byte) => Buffer.from([byte])), 1_000)).toThrow(SseError);
+    expect(() =>
+      scan(
+        [...long].map((byte) => Buffer.from([byte])),
+        1_000,
+      ),
+    ).toThrow(SseError);
     expect(() => scan([Buffer.from('data: abcdefgh\n'.repeat(1_000))], 1_000)).toThrow(SseError);
     expect(scan([Buffer.from(`data: ${'a'.repeat(900)}\n\n`)], 1_000)).toHaveLength(1);
   });

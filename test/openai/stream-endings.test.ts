@@ -45,9 +45,21 @@ describe('a stream that is free', () => {
   it.each([
     ['finishes with error', events(chunkOf([delta('a')]), chunkOf([delta('', 'error')], { usage: USAGE }), '[DONE]'), 'free'],
     ['produced nothing and gives no reason', events(chunkOf([delta('')]), '[DONE]'), 'free'],
-    ['claims no completion and gives no reason', events(chunkOf([delta('a')]), chunkOf([delta('', '')], { usage: { prompt_tokens: 3, completion_tokens: 0 } }), '[DONE]'), 'free'],
-    ['finished for a reason without output', events(chunkOf([delta('')]), { ...stop, usage: { prompt_tokens: 3, completion_tokens: 0 } }, '[DONE]'), 'complete'],
-    ['has one failed choice of two', events(chunkOf([delta('a', 'error', 0)]), chunkOf([delta('b', 'stop', 1)], { usage: USAGE }), '[DONE]'), 'complete'],
+    [
+      'claims no completion and gives no reason',
+      events(chunkOf([delta('a')]), chunkOf([delta('', '')], { usage: { prompt_tokens: 3, completion_tokens: 0 } }), '[DONE]'),
+      'free',
+    ],
+    [
+      'finished for a reason without output',
+      events(chunkOf([delta('')]), { ...stop, usage: { prompt_tokens: 3, completion_tokens: 0 } }, '[DONE]'),
+      'complete',
+    ],
+    [
+      'has one failed choice of two',
+      events(chunkOf([delta('a', 'error', 0)]), chunkOf([delta('b', 'stop', 1)], { usage: USAGE }), '[DONE]'),
+      'complete',
+    ],
   ])('when it %s', (_name, body, outcome) => {
     expect(stream(body).end!.outcome).toBe(outcome);
   });
@@ -73,7 +85,10 @@ describe('a stream that is cut', () => {
   });
 
   it('is charged by the claim when that had come', () => {
-    expect(cutAfter(events(chunkOf([delta('a')]), { ...stop, usage: USAGE }))).toMatchObject({ usage: { prompt: 12n, completion: 5n }, estimated: false });
+    expect(cutAfter(events(chunkOf([delta('a')]), { ...stop, usage: USAGE }))).toMatchObject({
+      usage: { prompt: 12n, completion: 5n },
+      estimated: false,
+    });
   });
 });
 
@@ -111,7 +126,13 @@ describe('a stream whose provider answers in one piece', () => {
     object: 'chat.completion',
     created: 7,
     model: 'upstream-small',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'hello', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] }, finish_reason: 'tool_calls' }],
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'hello', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+        finish_reason: 'tool_calls',
+      },
+    ],
     usage: USAGE,
   };
   const json = { 'content-type': 'application/json' };

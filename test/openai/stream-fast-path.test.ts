@@ -6,8 +6,19 @@ import { chunkOf, CONTEXT, delta, events, stream, USAGE } from './support/replie
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 
-const text = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 10 }), fc.constantFrom('', '"', '\\', '\n', '\u0001', 'é', '\ud800', '</script>', 'content":"', '"}'));
-const quirks = fc.constantFrom<Record<string, unknown>>({}, { usage: null }, { system_fingerprint: 'fp_"content":"' }, { created: 5 }, { model: undefined }, { usage: USAGE }, { x: [1, { y: 'z' }] });
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 10 }),
+  fc.constantFrom('', '"', '\\', '\n', '\u0001', 'é', '\ud800', '</script>', 'content":"', '"}'),
+);
+const quirks = fc.constantFrom<Record<string, unknown>>(
+  {},
+  { usage: null },
+  { system_fingerprint: 'fp_"content":"' },
+  { created: 5 },
+  { model: undefined },
+  { usage: USAGE },
+  { x: [1, { y: 'z' }] },
+);
 const choice = fc.oneof(
   { weight: 8, arbitrary: text.map((content) => delta(content)) },
   { weight: 2, arbitrary: text.map((content) => ({ index: 0, logprobs: null, delta: { role: 'assistant', content }, finish_reason: '' })) },
@@ -45,7 +56,11 @@ describe('the fast path of the stream reader', () => {
 
   it('parses next to nothing of a usual stream, of text, reasoning or tool arguments', () => {
     const call = (given: string) => ({ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: given } }] }, finish_reason: null });
-    const open = { index: 0, delta: { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] }, finish_reason: null };
+    const open = {
+      index: 0,
+      delta: { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] },
+      finish_reason: null,
+    };
     const bodies = [
       events(...Array.from({ length: 200 }, (_, i) => chunkOf([delta(`${i} `)]))),
       events(...Array.from({ length: 200 }, (_, i) => chunkOf([{ index: 0, delta: { reasoning_content: `${i} ` } }]))),
@@ -62,7 +77,8 @@ describe('the fast path of the stream reader', () => {
 
   it('tells the form of a chunk from all others', () => {
     const line = JSON.stringify(chunkOf([delta('Hello')]));
-    const place = (chunk: Record<string, unknown>, value: string) => void ((chunk['choices'] as { delta: { content: string } }[])[0]!.delta.content = value);
+    const place = (chunk: Record<string, unknown>, value: string) =>
+      void ((chunk['choices'] as { delta: { content: string } }[])[0]!.delta.content = value);
     const template = learnTemplate(line, 'content', place, (placeholder) => JSON.stringify(chunkOf([delta(placeholder)], { id: 'ours' })))!;
     const apply = (event: string) => {
       const output = createByteOutput();

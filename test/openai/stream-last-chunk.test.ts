@@ -22,10 +22,16 @@ describe('the last chunk of a stream', () => {
     ['in a chunk with null choices around it', events(chunkOf([delta('a')], { usage: null }), { ...stop, usage: null }, usageChunk, '[DONE]')],
     ['in an event without choices', events(chunkOf([delta('a')]), stop, { usage: USAGE }, '[DONE]')],
     ['before the finish chunk', events(chunkOf([delta('a')]), usageChunk, stop, '[DONE]')],
-    ['as a running total', events(chunkOf([delta('a')], { usage: { ...USAGE, completion_tokens: 1, total_tokens: 13 } }), { ...stop, usage: USAGE }, '[DONE]')],
+    [
+      'as a running total',
+      events(chunkOf([delta('a')], { usage: { ...USAGE, completion_tokens: 1, total_tokens: 13 } }), { ...stop, usage: USAGE }, '[DONE]'),
+    ],
     ['without [DONE]', events(chunkOf([delta('a')]), stop, usageChunk)],
     ['in an event that nothing closes', events(chunkOf([delta('a')]), stop, usageChunk).trimEnd()],
-    ['beside usage after [DONE], which is too late', events(chunkOf([delta('a')]), stop, usageChunk, '[DONE]', chunkOf([], { usage: { prompt_tokens: 1, completion_tokens: 900 } }))],
+    [
+      'beside usage after [DONE], which is too late',
+      events(chunkOf([delta('a')]), stop, usageChunk, '[DONE]', chunkOf([], { usage: { prompt_tokens: 1, completion_tokens: 900 } })),
+    ],
   ])('carries usage once, whether it came %s', (_name, body) => {
     const { sent, tail, end } = stream(body);
     expect(sent).not.toContain('usage');
@@ -77,7 +83,9 @@ describe('the last chunk of a stream', () => {
   });
 
   it('keeps fields that nobody here knows, wherever they came', () => {
-    const { sent, tail } = stream(events(chunkOf([delta('a')], { citations: ['x'] }), stop, chunkOf([], { usage: USAGE, timings: { ms: 3 } }), '[DONE]'));
+    const { sent, tail } = stream(
+      events(chunkOf([delta('a')], { citations: ['x'] }), stop, chunkOf([], { usage: USAGE, timings: { ms: 3 } }), '[DONE]'),
+    );
     expect(chunksIn(sent)[0]!['citations']).toEqual(['x']);
     expect(tail!.body['timings']).toEqual({ ms: 3 });
   });

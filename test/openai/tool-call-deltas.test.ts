@@ -40,7 +40,10 @@ describe('streamed tool calls', () => {
     ],
     [
       'with indexes from 1',
-      [[{ index: 1, id: 'a', function: { name: 'look', arguments: '{"q":1}' } }], [{ index: 2, id: 'b', function: { name: 'find', arguments: '{"r":2}' } }]],
+      [
+        [{ index: 1, id: 'a', function: { name: 'look', arguments: '{"q":1}' } }],
+        [{ index: 2, id: 'b', function: { name: 'find', arguments: '{"r":2}' } }],
+      ],
     ],
     [
       'without indexes',
@@ -108,7 +111,12 @@ describe('streamed tool calls', () => {
 
   it('stay apart when many deltas of one are followed by another without index', () => {
     const more = Array.from({ length: 40 }, (_, i) => [{ function: { arguments: `${i % 10}` } }]);
-    const { calls } = joined([[{ id: 'a', function: { name: 'look', arguments: '' } }], ...more, [{ id: 'b', function: { name: 'find', arguments: '' } }], ...more]);
+    const { calls } = joined([
+      [{ id: 'a', function: { name: 'look', arguments: '' } }],
+      ...more,
+      [{ id: 'b', function: { name: 'find', arguments: '' } }],
+      ...more,
+    ]);
     expect(calls.map((call) => call.arguments.length)).toEqual([40, 40]);
   });
 });

@@ -24,7 +24,11 @@ describe('a claim of usage', () => {
     ['a total that is no sum', { ...USAGE, total_tokens: 18 }, 'usage_invalid'],
     ['a total that is a text', { ...USAGE, total_tokens: '17' }, 'usage_invalid'],
   ])('that is %s is worth nothing', (_name, claim, flag) => {
-    expect(read(claim)).toEqual({ usage: null, flags: [flag], shown: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20, estimated: true } });
+    expect(read(claim)).toEqual({
+      usage: null,
+      flags: [flag],
+      shown: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20, estimated: true },
+    });
   });
 
   it('is taken as it is when it is plausible', () => {
@@ -43,7 +47,10 @@ describe('a claim of usage', () => {
   });
 
   it('is cut to the budget when it is beyond it, and flagged', () => {
-    expect(read({ prompt_tokens: 501, completion_tokens: 5 })).toMatchObject({ usage: { prompt: 500n, completion: 5n }, flags: ['usage_implausible'] });
+    expect(read({ prompt_tokens: 501, completion_tokens: 5 })).toMatchObject({
+      usage: { prompt: 500n, completion: 5n },
+      flags: ['usage_implausible'],
+    });
     expect(read({ prompt_tokens: 12, completion_tokens: 5_000_000 })).toMatchObject({
       usage: { prompt: 12n, completion: 1000n },
       flags: ['usage_implausible'],
@@ -53,11 +60,20 @@ describe('a claim of usage', () => {
 
   it('never bills more than the budget, whatever it is', () => {
     fc.assert(
-      fc.property(fc.oneof(fc.anything(), fc.record({ prompt_tokens: fc.anything(), completion_tokens: fc.anything(), total_tokens: fc.anything() }), fc.record({ prompt_tokens: fc.maxSafeNat(), completion_tokens: fc.maxSafeNat() })), (claim) => {
-        const { usage, flags } = read(claim);
-        expect(usage === null || (usage.prompt! >= 0n && usage.prompt! <= 500n && usage.completion! >= 0n && usage.completion! <= 1000n)).toBe(true);
-        expect(usage === null ? flags.length : 1).toBe(1);
-      }),
+      fc.property(
+        fc.oneof(
+          fc.anything(),
+          fc.record({ prompt_tokens: fc.anything(), completion_tokens: fc.anything(), total_tokens: fc.anything() }),
+          fc.record({ prompt_tokens: fc.maxSafeNat(), completion_tokens: fc.maxSafeNat() }),
+        ),
+        (claim) => {
+          const { usage, flags } = read(claim);
+          expect(usage === null || (usage.prompt! >= 0n && usage.prompt! <= 500n && usage.completion! >= 0n && usage.completion! <= 1000n)).toBe(
+            true,
+          );
+          expect(usage === null ? flags.length : 1).toBe(1);
+        },
+      ),
       { numRuns: process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 5_000 },
     );
   });

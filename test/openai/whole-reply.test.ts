@@ -21,12 +21,23 @@ describe('a reply in one piece', () => {
   it('carries our id and the name of the service, and keeps what nobody here knows', () => {
     const { tail, end, sent } = read(completion({ system_fingerprint: 'fp', service_tier: { a: 1 } }));
     expect(sent).toBe('');
-    expect(tail!.body).toMatchObject({ id: 'gen-1', object: 'chat.completion', created: 1_700_000_000, model: 'acme/small', system_fingerprint: 'fp', service_tier: { a: 1 } });
+    expect(tail!.body).toMatchObject({
+      id: 'gen-1',
+      object: 'chat.completion',
+      created: 1_700_000_000,
+      model: 'acme/small',
+      system_fingerprint: 'fp',
+      service_tier: { a: 1 },
+    });
     expect(end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete', estimated: false, flags: [] });
   });
 
   it('is completed where providers are sloppy', () => {
-    const { tail, end } = read({ choices: [{ message: { content: 'hi' } }], finish_reason: 'stop', usage: { prompt_tokens: 1, completion_tokens: 2 } });
+    const { tail, end } = read({
+      choices: [{ message: { content: 'hi' } }],
+      finish_reason: 'stop',
+      usage: { prompt_tokens: 1, completion_tokens: 2 },
+    });
     expect(JSON.parse(JSON.stringify(tail!.body))).toEqual({
       choices: [{ index: 0, message: { content: 'hi' }, finish_reason: 'stop' }],
       usage: { prompt_tokens: 1, completion_tokens: 2 },

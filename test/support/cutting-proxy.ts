@@ -18,7 +18,7 @@ export async function startCuttingProxy(target: string, marker: string, decide: 
   const wanted = Buffer.from(marker);
   const sockets = new Set<Socket>();
   let cuts = 0;
-  const server = createServer((client) => {
+  const server = createServer({ noDelay: true }, (client) => {
     const remote = connect({ host: upstream.hostname, port: Number(upstream.port), noDelay: true });
     let answerDropped = false;
     const cut = () => {
@@ -35,13 +35,13 @@ export async function startCuttingProxy(target: string, marker: string, decide: 
         remote.destroy();
       });
     }
-    client.on('data', (bytes) => {
+    client.on('data', (bytes: Buffer) => {
       const where = bytes.includes(wanted) ? decide() : null;
       if (where === 'before') return cut();
       answerDropped ||= where === 'after';
       remote.write(bytes);
     });
-    remote.on('data', (bytes) => {
+    remote.on('data', (bytes: Buffer) => {
       if (!answerDropped) client.write(bytes);
       // A transaction that is over: the server says that it is ready, and idle.
       else if (bytes.subarray(-6).equals(Buffer.from([0x5a, 0, 0, 0, 5, 0x49]))) cut();

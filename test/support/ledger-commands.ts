@@ -39,7 +39,9 @@ export function commands(prices: readonly [string, string]): fc.Arbitrary<readon
       detail: text,
     })
     .map((args) =>
-      named('lock', args, (ledger, now, { ttlMs, budget, ...rest }) => ledger.lock({ ...rest, expiresAt: now + ttlMs, ...(budget ? { budget } : {}) })),
+      named('lock', args, (ledger, now, { ttlMs, budget, ...rest }) =>
+        ledger.lock({ ...rest, expiresAt: now + ttlMs, ...(budget ? { budget } : {}) }),
+      ),
     );
   const settle = fc
     .record({
@@ -63,7 +65,12 @@ export function commands(prices: readonly [string, string]): fc.Arbitrary<readon
     })
     .filter(({ from, to }) => from !== (to as string))
     .map((args) => named('transfer', args, (ledger, _, request) => ledger.transfer(request)));
-  const operation = fc.oneof({ weight: 5, arbitrary: lock }, { weight: 4, arbitrary: settle }, { weight: 2, arbitrary: release }, { weight: 3, arbitrary: transfer });
+  const operation = fc.oneof(
+    { weight: 5, arbitrary: lock },
+    { weight: 4, arbitrary: settle },
+    { weight: 2, arbitrary: release },
+    { weight: 3, arbitrary: transfer },
+  );
   const command: fc.Arbitrary<Command> = fc.oneof(
     { weight: 8, arbitrary: fc.array(operation, { minLength: 1, maxLength: 12 }).map((operations) => ({ do: 'together' as const, operations })) },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 5 }).map((limit) => ({ do: 'expire' as const, limit })) },

@@ -10,7 +10,10 @@ export interface LoadResult {
 }
 
 /** Locks, and then settles or releases, `width` calls at a time until `done` says so. */
-export async function loadLedger(ledger: Ledger, options: { width: number; prefix: string; done: () => boolean; onPair?: () => void }): Promise<LoadResult> {
+export async function loadLedger(
+  ledger: Ledger,
+  options: { width: number; prefix: string; done: () => boolean; onPair?: () => void },
+): Promise<LoadResult> {
   const told = new Map<string, 'settled' | 'released' | 'unknown'>();
   const surprises: unknown[] = [];
   let unavailable = 0;
@@ -19,7 +22,14 @@ export async function loadLedger(ledger: Ledger, options: { width: number; prefi
     for (let turn = 0; !options.done(); turn += 1) {
       const id = `${options.prefix}-${index}-${turn}`;
       try {
-        const locked = await ledger.lock({ id, account: 'load', amount: 50n, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000, detail: '{}' });
+        const locked = await ledger.lock({
+          id,
+          account: 'load',
+          amount: 50n,
+          prices: [CRASH_PRICE.id],
+          expiresAt: Date.now() + 600_000,
+          detail: '{}',
+        });
         if (!locked.ok) surprises.push({ id, locked });
       } catch (error) {
         if (!(error instanceof LedgerUnavailable)) surprises.push(error);
@@ -30,7 +40,16 @@ export async function loadLedger(ledger: Ledger, options: { width: number; prefi
       try {
         const settles = turn % 3 > 0;
         const result: Pick<SettleResult, 'ok'> = settles
-          ? await ledger.settle({ id, price: CRASH_PRICE.id, provider: 'p', charge: 7n, draw: false, feeBps: 1_000, usage: '{"call":7}', detail: '{}' })
+          ? await ledger.settle({
+              id,
+              price: CRASH_PRICE.id,
+              provider: 'p',
+              charge: 7n,
+              draw: false,
+              feeBps: 1_000,
+              usage: '{"call":7}',
+              detail: '{}',
+            })
           : await ledger.release({ id, detail: '{}' });
         if (!result.ok) surprises.push({ id, result });
         told.set(id, settles ? 'settled' : 'released');

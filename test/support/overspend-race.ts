@@ -13,7 +13,13 @@ export interface Race {
 export async function raceLocks(ledgers: readonly Ledger[], options: { width: number; attempts: number; affordable: number }): Promise<Race> {
   const account = `racer-${Math.random().toString(36).slice(2)}`;
   const amount = 10n;
-  await ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: amount * BigInt(options.affordable), memo: '' });
+  await ledgers[0]!.transfer({
+    id: `fund-${account}`,
+    from: treasuryOf('test'),
+    to: escrowOf(account),
+    amount: amount * BigInt(options.affordable),
+    memo: '',
+  });
   // Every ledger has its connection before the race begins.
   await Promise.all(ledgers.map((ledger) => ledger.release({ id: `warm-${account}`, detail: '{}' })));
   let next = 0;

@@ -76,6 +76,7 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
     const call: LoggedCall = {
       id: `chatcmpl-test-${calls}`,
       headers: request.headers,
+      text,
       body,
       behaviour,
       promptTokens: planned.prompt,

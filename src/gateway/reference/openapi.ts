@@ -70,7 +70,9 @@ export async function describeRoutes(server: FastifyInstance, { version }: { rea
           };
         }
       }
-      return openapiObject;
+      // A chapter without a route is none.
+      const used = new Set(Object.values(pathsOf(openapiObject)).flatMap((operations) => Object.values(operations).flatMap(({ tags = [] }) => tags)));
+      return { ...openapiObject, tags: CHAPTERS.filter(({ name }) => used.has(name)) };
     },
   });
 

@@ -9,7 +9,13 @@ export interface OfferOptions {
 }
 
 /** An offer of a model at one provider. */
-export function makeOffer({ service = 'acme/small', provider = 'acme', pricing = { prompt: 1, completion: 2 }, model = {}, createdAt = 1_800_000_000_000 }: OfferOptions = {}): Offer {
+export function makeOffer({
+  service = 'acme/small',
+  provider = 'acme',
+  pricing = { prompt: 1, completion: 2 },
+  model = {},
+  createdAt = 1_800_000_000_000,
+}: OfferOptions = {}): Offer {
   return {
     id: `${provider}-key:${service}`,
     service,
@@ -19,6 +25,13 @@ export function makeOffer({ service = 'acme/small', provider = 'acme', pricing =
     endpoint: { baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer provider-secret' } },
     displayName: `${provider} ${service}`,
     createdAt,
-    model: { upstreamModel: 'upstream-small', contextLength: 8192, maxOutputTokens: 1000, inputModalities: ['text'], outputModalities: ['text'], ...model },
+    model: {
+      upstreamModel: 'upstream-small',
+      contextLength: 8192,
+      maxOutputTokens: 1000,
+      inputModalities: ['text'],
+      outputModalities: ['text'],
+      ...model,
+    },
   };
 }

@@ -45,7 +45,11 @@ export interface Outcome {
 }
 
 /** Feeds a reader to its end. */
-export function feed(reader: ReplyReader, chunks: readonly Uint8Array[], headers: Record<string, string> = { 'content-type': 'text/event-stream' }): Outcome {
+export function feed(
+  reader: ReplyReader,
+  chunks: readonly Uint8Array[],
+  headers: Record<string, string> = { 'content-type': 'text/event-stream' },
+): Outcome {
   const sent: Uint8Array[] = [];
   try {
     reader.head(200, headers);
@@ -65,7 +69,11 @@ export function stream(text: string | Buffer, context: ReplyContext = CONTEXT, o
 }
 
 export interface SentChunk {
-  readonly choices: readonly { readonly index: number; readonly delta: { readonly content?: string; readonly tool_calls?: unknown }; readonly finish_reason: unknown }[];
+  readonly choices: readonly {
+    readonly index: number;
+    readonly delta: { readonly content?: string; readonly tool_calls?: unknown };
+    readonly finish_reason: unknown;
+  }[];
   readonly [member: string]: unknown;
 }
 
@@ -79,7 +87,9 @@ export function chunksIn(sent: string): SentChunk[] {
 
 /** All text of one choice, over what was sent and the last chunk. */
 export function textOf(outcome: Outcome, index = 0): string {
-  const all = [...chunksIn(outcome.sent), ...(outcome.tail ? [outcome.tail.body] : [])] as { choices: { index: number; delta: { content?: string } }[] }[];
+  const all = [...chunksIn(outcome.sent), ...(outcome.tail ? [outcome.tail.body] : [])] as {
+    choices: { index: number; delta: { content?: string } }[];
+  }[];
   return all
     .flatMap((chunk) => chunk.choices)
     .filter((choice) => choice.index === index)

@@ -6,6 +6,8 @@ import type { SendEnd } from './send-reply.ts';
 export interface LoggedCall {
   readonly id: string;
   readonly headers: IncomingHttpHeaders;
+  /** The request body as it came. */
+  readonly text: string;
   /** The parsed request body; the text where it was no JSON. */
   readonly body: unknown;
   readonly behaviour: Behaviour;

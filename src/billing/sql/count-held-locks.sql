@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS held FROM locks WHERE state = 'held'

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { audit, createLedger, createPriceBook, escrowOf, treasuryOf } from '#billing';
+import type { Statement } from '#store';
+import { CRASH_PRICE } from '../support/crash-price.ts';
+import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
+
+const sql = (text: string): { statement: Statement } => ({ statement: { name: text, text } });
+const TABLES = ['accounts', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches', 'prices'];
+
+/** What somebody with access to the database might do, and the checks that must tell. */
+const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks: readonly string[] }[] = [
+  { what: 'a balance is raised', statements: ["UPDATE accounts SET available = available + 5 WHERE id = 'escrow:a'"], checks: ['balances'] },
+  {
+    what: 'money is moved from one account to another',
+    statements: [
+      "UPDATE accounts SET available = available - 5 WHERE id = 'fees'",
+      "UPDATE accounts SET available = available + 5 WHERE id = 'escrow:a'",
+    ],
+    checks: ['balances'],
+  },
+  {
+    what: 'locked money is made available',
+    statements: ["UPDATE accounts SET available = available + locked, locked = 0 WHERE id = 'escrow:a'"],
+    checks: ['balances', 'held locks'],
+  },
+  { what: 'an account is dropped', statements: ["DELETE FROM accounts WHERE id = 'fees'"], checks: ['balances'] },
+  {
+    what: 'a movement and the balances with it are changed',
+    statements: [
+      "UPDATE journal SET amount = amount + 7 WHERE id = 'fund'",
+      "UPDATE transfers SET amount = amount + 7 WHERE id = 'fund'",
+      "UPDATE accounts SET available = available + 7 WHERE id = 'escrow:a'",
+      "UPDATE accounts SET available = available - 7 WHERE id = 'treasury:test'",
+    ],
+    checks: ['hash chains'],
+  },
+  {
+    what: 'a journal row is dropped',
+    statements: ["DELETE FROM journal WHERE id = 'released' AND kind = 'release'"],
+    checks: ['balances', 'lock history', 'hash chains'],
+  },
+  {
+    what: 'a movement is told twice',
+    statements: [
+      "INSERT INTO journal SELECT chain, batch, position + 100, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM journal WHERE id = 'settled' AND kind = 'settle'",
+    ],
+    checks: ['balances', 'lock history', 'hash chains'],
+  },
+  {
+    what: 'a row is added to a batch that is not there',
+    statements: [
+      "INSERT INTO journal SELECT chain, 999, 0, kind, id || 'x', account, counterparty, amount, 0, 0, 0, price, at FROM journal WHERE id = 'fund'",
+    ],
+    checks: ['balances', 'transfers', 'hash chains'],
+  },
+  { what: 'a hash is edited', statements: ["UPDATE journal_batches SET hash = 'f' || substr(hash, 2) || 'f' WHERE n = 2"], checks: ['hash chains'] },
+  {
+    what: 'a batch is dropped with its rows',
+    statements: ['DELETE FROM journal WHERE batch = 2', 'DELETE FROM journal_batches WHERE n = 2'],
+    checks: ['hash chains'],
+  },
+  {
+    what: 'the time of a movement is changed',
+    statements: ["UPDATE journal SET at = at - 1 WHERE id = 'fund'"],
+    checks: ['transfers', 'hash chains'],
+  },
+  {
+    what: 'a lock is resolved by hand',
+    statements: ["UPDATE locks SET state = 'released', resolved_at = 1 WHERE id = 'held'"],
+    checks: ['held locks', 'lock history'],
+  },
+  { what: 'a charge is lowered', statements: ["UPDATE locks SET charged = charged - 1 WHERE id = 'settled'"], checks: ['lock history', 'budgets'] },
+  { what: 'a lock is dropped', statements: ["DELETE FROM locks WHERE id = 'released'"], checks: ['lock history'] },
+  {
+    what: 'a lock is forged',
+    statements: [
+      "INSERT INTO locks SELECT 'forged', account, amount, prices, budget, 'released', price, provider, 0, 0, 0, 0, created_at, expires_at, 5, lock_detail, usage, detail FROM locks WHERE id = 'held'",
+    ],
+    checks: ['lock history'],
+  },
+  {
+    what: 'the provider of a settlement is changed',
+    statements: ["UPDATE locks SET provider = 'other' WHERE id = 'settled'"],
+    checks: ['lock history'],
+  },
+  {
+    what: 'the usage of a settlement is lowered',
+    statements: ["UPDATE locks SET usage = '{\"call\":59}' WHERE id = 'settled'"],
+    checks: ['charges'],
+  },
+  { what: 'the price of a version is changed', statements: ['UPDATE prices SET rates = \'{"call":"2000000"}\''], checks: ['prices'] },
+  { what: 'a price version is dropped', statements: ['DELETE FROM prices'], checks: ['charges'] },
+  { what: 'a transfer is dropped', statements: ["DELETE FROM transfers WHERE id = 'fund'"], checks: ['transfers'] },
+  { what: 'a budget is freed', statements: ['UPDATE budgets SET spent = 0'], checks: ['budgets'] },
+];
+
+describe.each(ENGINES)('%s', (name) => {
+  let engine: OpenedEngine;
+  beforeAll(async () => {
+    engine = await openEngine(name);
+  });
+  afterAll(() => engine.dispose());
+
+  /** One lock of every state, a fee, a budget, a draw. */
+  beforeEach(async () => {
+    await engine.database.batch(TABLES.map((table) => sql(`DELETE FROM ${table}`)));
+    await createPriceBook(engine.database).remember([CRASH_PRICE]);
+    const now = 1_000;
+    const ledger = await createLedger({ database: engine.database, now: () => now });
+    await ledger.transfer({ id: 'fund', from: treasuryOf('test'), to: escrowOf('a'), amount: 1_000n, memo: '' });
+    const prices = [CRASH_PRICE.id];
+    for (const id of ['settled', 'drawn', 'released', 'expired', 'held'])
+      await ledger.lock({
+        id,
+        account: 'a',
+        amount: 100n,
+        prices,
+        expiresAt: id === 'expired' ? now : now + 1_000,
+        budget: { id: 'b', limit: 1_000n },
+        detail: '{}',
+      });
+    const settle = { price: CRASH_PRICE.id, provider: 'p', feeBps: 500, detail: '{"outcome":"complete"}' };
+    await ledger.settle({ ...settle, id: 'settled', charge: 60n, draw: false, usage: '{"call":60}' });
+    await ledger.settle({ ...settle, id: 'drawn', charge: 130n, draw: true, usage: '{"call":130}' });
+    await ledger.release({ id: 'released', detail: '{}' });
+    await ledger.expire(now);
+    await ledger.close();
+  });
+
+  const failing = async (options = {}) =>
+    (await audit(engine.database, { overdueMs: null, ...options })).checks.filter(({ ok }) => !ok).map((check) => check.name);
+
+  test('books in order pass, and the totals say what there is', async () => {
+    const report = await audit(engine.database, { now: () => 2_000, overdueMs: 0 });
+    expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(report.ok).toBe(true);
+    expect(report.totals).toEqual({
+      accounts: 4,
+      escrowAvailable: 710n,
+      escrowLocked: 100n,
+      earnings: 181n,
+      fees: 9n,
+      suspense: 0n,
+      treasury: -1_000n,
+      locksHeld: 1,
+      locksSettled: 2,
+      locksReleased: 1,
+      locksExpired: 1,
+      charged: 190n,
+      shortfall: 0n,
+      operations: 10,
+    });
+  });
+
+  test.each(TAMPERINGS)('$what: $checks', async ({ statements, checks }) => {
+    await engine.database.batch(statements.map(sql));
+    expect(await failing()).toEqual(checks);
+  });
+
+  test('a lock that nobody swept is told', async () => {
+    expect(await failing({ now: () => 2_001, overdueMs: 0 })).toEqual(['overdue locks']);
+  });
+
+  test('a break in a chain is told with its chain and its batch', async () => {
+    await engine.database.batch([sql("UPDATE journal SET charged = charged + 0, fee = fee + 1 WHERE id = 'drawn' AND kind = 'settle'")]);
+    const { checks } = await audit(engine.database, { overdueMs: null });
+    const rows = await engine.database.query(sql("SELECT chain, batch FROM journal WHERE id = 'drawn' AND kind = 'settle'").statement);
+    expect(checks.find((check) => check.name === 'hash chains')?.detail).toContain(`chain ${rows[0]!.chain}, batch ${rows[0]!.batch}:`);
+  });
+
+  test('a settlement above what its usage costs is told, one past its budget may cost the lock', async () => {
+    const ledger = await createLedger({ database: engine.database, now: () => 1_000 });
+    const settle = async (id: string, charge: bigint, outcome: string) => {
+      await ledger.lock({ id, account: 'a', amount: 100n, prices: [CRASH_PRICE.id], expiresAt: 5_000, detail: '{}' });
+      await ledger.settle({
+        id,
+        charge,
+        price: CRASH_PRICE.id,
+        provider: 'p',
+        draw: false,
+        feeBps: 0,
+        usage: '{"call":40}',
+        detail: JSON.stringify({ outcome }),
+      });
+      return failing();
+    };
+    expect(await settle('past-budget', 100n, 'over_cap')).toEqual([]);
+    expect(await settle('cut', 39n, 'complete')).toEqual([]);
+    expect(await settle('too-much', 41n, 'complete')).toEqual(['charges']);
+    await ledger.close();
+  });
+
+  test('a free call that was charged is told', async () => {
+    await engine.database.batch([sql(`UPDATE locks SET detail = '{"outcome":"free"}' WHERE id = 'settled'`)]);
+    expect(await failing()).toEqual(['charges']);
+  });
+});

@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { makePlace, type Place } from './tollgate.ts';
+
+const CANARY = 'canary9Zx7Qw3Tr5Yu1';
+const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+let place: Place;
+beforeEach(async () => {
+  place = await makePlace();
+});
+afterEach(() => place.clear());
+
+async function listen(answer: (path: string, headers: Record<string, unknown>, body: string) => [status: number, body: string]) {
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      const [status, text] = answer(request.url!, request.headers, body);
+      response.writeHead(status, { 'content-type': 'application/json' }).end(text);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+}
+
+it('a call is seen in log, metrics and trace, and no secret is seen anywhere', async () => {
+  const upstream: Record<string, unknown>[] = [];
+  // A provider that repeats its key in an error the first time, and works the second time.
+  const provider = await listen((_path, headers) => {
+    upstream.push(headers);
+    if (upstream.length === 1) return [401, JSON.stringify({ error: { message: `Incorrect API key provided: ${CANARY}-provider` } })];
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }];
+    return [200, JSON.stringify({ id: 'x', choices, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } })];
+  });
+  const traces: string[] = [];
+  const collector = await listen((path, _headers, body) => {
+    traces.push(`${path} ${body}`);
+    return [200, '{}'];
+  });
+  await writeFile(
+    join(place.dir, 'tollgate.toml'),
+    `[upstream]\ncooldown_ms = 0\n[[models]]\nname = "mine/one"\ndisplay_name = "One"\nprovider_name = "Mine"\n[models.pricing]\nprompt = 1\ncompletion = 1\n` +
+      `[models.params]\nmodel = "one"\napi_base = "${provider.url}/v1"\napi_key = "std::env::MINE"\n`,
+  );
+  try {
+    const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], {
+      MINE: `${CANARY}-provider`,
+      TOLLGATE_ADMIN_KEY: `${CANARY}-admin`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    });
+    const { base_url } = (await place.read('gateway.json')) as { base_url: string };
+    const admin = { TOLLGATE_ADMIN_KEY: `${CANARY}-admin` };
+    await place.run(['account', 'create', 'acme'], admin);
+    await place.run(['account', 'credit', 'acme', '1'], admin);
+    const { key } = JSON.parse((await place.run(['key', 'create', 'acme', '--json'], admin)).output) as { key: string };
+    const secrets = { 'payment-signature': `${CANARY}-payment`, 'x-payment': `${CANARY}-payment`, cookie: `${CANARY}-cookie` };
+    const body = {
+      model: 'mine/one',
+      messages: [{ role: 'user', content: `${CANARY}-prompt` }],
+      metadata: { team: 'blue', api_key: `${CANARY}-meta` },
+    };
+    const call = (credential: Record<string, string> = { authorization: `Bearer ${key}` }) =>
+      fetch(`${base_url}/api/v1/chat/completions`, {
+        method: 'POST',
+        headers: { ...secrets, ...credential, traceparent: PARENT, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const failed = await call();
+    expect(failed.status).toBe(500);
+    const failure = await failed.text();
+    const succeeded = await call();
+    expect(succeeded.status).toBe(200);
+    await succeeded.text();
+    const wrong = {
+      'x-api-key': `svc-sk-v2-${CANARY}`,
+      authorization: `Bearer ${CANARY}`,
+      'sign-in-with-x': `${CANARY}-siwx`,
+      'x-siwx': `${CANARY}-siwx`,
+    };
+    for (const [name, value] of Object.entries(wrong)) expect((await call({ [name]: value })).status, name).toBe(401);
+    const metrics = await (await fetch(`${base_url}/metrics`)).text();
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+
+    const lines = gateway
+      .output()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const calls = lines.filter(({ msg }) => msg === 'call');
+    expect(calls).toMatchObject([
+      { status: 500, error: 'provider_unavailable', lock: 'released', cost_micro_usd: 0 },
+      { status: 200, account: 'tollgate:local:acme', service: 'mine/one', provider: 'Mine', usage: { prompt: 3, completion: 1 }, cost_micro_usd: 4 },
+    ]);
+    expect(calls[1]).toMatchObject({ metadata: { team: 'blue' } });
+    expect(lines.some(({ msg }) => msg === 'attempt failed')).toBe(true);
+
+    expect(metrics).toContain(
+      'gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name="chat",gen_ai_request_model="mine/one",gen_ai_provider_name="Mine"} 1',
+    );
+    expect(metrics).toContain(
+      'tollgate_charged_micro_usd_total{gen_ai_operation_name="chat",gen_ai_request_model="mine/one",gen_ai_provider_name="Mine"} 4',
+    );
+    expect(metrics).toContain('tollgate_locks_held 0');
+    expect(metrics).toMatch(/tollgate_ledger_batch_size_count [1-9]/);
+    expect(metrics).toContain('tollgate_http_requests_total{method="POST",route="/api/v1/chat/completions",status="200"} 1');
+
+    expect(upstream.map(({ traceparent }) => traceparent)).toEqual(
+      [0, 1].map(() => expect.stringMatching(/^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)/)),
+    );
+    expect(traces.map((trace) => trace.split(' ', 1)[0])).toContain('/v1/traces');
+    expect(traces.join()).toContain('"chat mine/one"');
+
+    for (const [where, text] of Object.entries({ log: gateway.output(), metrics, traces: traces.join(), failure })) {
+      expect(text, where).not.toContain(CANARY);
+      expect(text, where).not.toContain(key);
+    }
+  } finally {
+    for (const { server } of [provider, collector]) {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+});

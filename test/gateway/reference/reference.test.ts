@@ -1,0 +1,75 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import { referenceRoutes } from '#gateway';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+let app: FastifyInstance;
+let url: string;
+beforeAll(async () => {
+  app = Fastify();
+  await referenceRoutes(app, { version: '1.2.3' });
+  const body = { type: 'object', required: ['model'], properties: { model: { type: 'string', description: 'Which one.' } } };
+  await app.register(
+    async (child) => {
+      child.post('/chat/completions', { schema: { tags: ['Chat'], summary: 'Create a chat completion', body } }, async () => ({}));
+      child.get('/models', { schema: { tags: ['Models'], security: [], summary: 'List models' } }, async () => ({}));
+    },
+    { prefix: '/api/v1' },
+  );
+  url = await app.listen({ port: 0, host: '127.0.0.1' });
+});
+afterAll(() => app.close());
+
+const get = (path: string) => fetch(url + path);
+
+describe('the reference', () => {
+  it('is OpenAPI 3.1 from the schemas that validate, with both ways to give a key', async () => {
+    const response = await get('/openapi.json');
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    const document = await response.json();
+    expect(document).toMatchObject({
+      openapi: '3.1.0',
+      info: { title: 'tollgate', version: '1.2.3' },
+      security: [{ bearer: [] }, { apiKey: [] }],
+      components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' }, apiKey: { in: 'header', name: 'x-api-key' } } },
+      paths: {
+        '/api/v1/chat/completions': {
+          post: {
+            summary: 'Create a chat completion',
+            requestBody: {
+              content: { 'application/json': { schema: { required: ['model'], properties: { model: { description: 'Which one.' } } } } },
+            },
+            responses: { default: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } } },
+          },
+        },
+        '/api/v1/models': { get: { security: [] } },
+      },
+    });
+    expect(Object.keys(document.paths)).toEqual(['/api/v1/chat/completions', '/api/v1/models']);
+    expect(document.components.schemas.Error.properties.error.required).toEqual(['message', 'type', 'code']);
+    expect(document.tags.map(({ name }: { name: string }) => name)).toEqual(['Chat', 'Models']);
+  });
+
+  it('is plain text for language models', async () => {
+    const text = await (await get('/llms.txt')).text();
+    expect(text.startsWith('# tollgate\n')).toBe(true);
+    expect(text).toContain('## Chat\n\n- POST /api/v1/chat/completions: Create a chat completion\n');
+    expect(text).toContain('- GET /api/v1/models: List models\n');
+  });
+
+  it.each(['/docs', '/docs/', '/'])('is a page at %s that runs no inline script and takes nothing from elsewhere', async (path) => {
+    const response = await get(path);
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = response.headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    const page = await response.text();
+    expect(page).toContain('<title>tollgate');
+    expect(page).not.toMatch(/<script(?![^>]*\ssrc=)/);
+    expect(page).not.toMatch(/\son\w+=|javascript:/);
+    for (const [, address] of page.matchAll(/<(?:script|link|a)\s[^>]*(?:src|href)="([^"]+)"/g)) {
+      expect(address).toMatch(/^(?:\/(?!\/)|\.\/)/);
+      if (/\.(?:js|css|svg)$/.test(address!)) expect((await fetch(new URL(address!, response.url))).status, address).toBe(200);
+    }
+  });
+});

@@ -1,0 +1,46 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createKeepAlive } from '../../src/openai/keep-alive.ts';
+import { gate, startGateway } from './support/gateway.ts';
+import { usualStream } from './support/replies.ts';
+
+afterEach(() => vi.useRealTimers());
+
+describe('keep-alive', () => {
+  it('beats after silence only, with one timer for all, and none when nobody listens', () => {
+    vi.useFakeTimers();
+    const keepAlive = createKeepAlive(15_000);
+    const beats = [0, 0];
+    const streams = beats.map((_, i) => ({ quietTicks: 0, beat: () => void (beats[i]! += 1) }));
+    for (const stream of streams) keepAlive.watch(stream);
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersByTime(14_000);
+    streams[1]!.quietTicks = 0;
+    vi.advanceTimersByTime(1_000);
+    expect(beats).toEqual([1, 0]);
+    vi.advanceTimersByTime(15_000);
+    expect(beats).toEqual([2, 1]);
+    for (const stream of streams) keepAlive.forget(stream);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is a comment between events', async () => {
+    const rest = gate();
+    const gateway = await startGateway({
+      keepAliveMs: 5,
+      reply: () => ({
+        chunks: (async function* () {
+          await rest.opened;
+          yield usualStream();
+        })(),
+      }),
+    });
+    const response = await gateway.post({ model: 'acme/small', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const body = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await body.read()).value).toMatch(/^(?:: keep-alive\n\n)+$/);
+    rest.open();
+    let text = '';
+    for (let read = await body.read(); !read.done; read = await body.read()) text += read.value;
+    expect(text.replaceAll(': keep-alive\n\n', '')).toMatch(/^data: \{.*data: \[DONE\]\n\n$/s);
+    await gateway.close();
+  });
+});

@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createCatalog, createServer, type OfferStats, type Offer } from '#gateway';
+import { modelsRoutes } from '../../src/openai/models-routes.ts';
+import { LIMITS } from './support/gateway.ts';
+import { makeOffer } from './support/offers.ts';
+
+const stats: OfferStats = {
+  requests: 7,
+  failures: 1,
+  flags: { usage_missing: 2 },
+  lastHour: { requests: 4, failures: 1 },
+  uptime: 0.75,
+  latencyMs: { p50: 10, p95: 20 },
+  throughput: { p50: 90 },
+};
+
+const offers: readonly Offer[] = [
+  makeOffer({
+    provider: 'dear',
+    pricing: { prompt: 3, completion: '15', image: 0.001 },
+    model: { contextLength: 200_000, inputModalities: ['text', 'image'] },
+    createdAt: 1_800_000_009_000,
+  }),
+  makeOffer({ provider: 'cheap', pricing: { prompt: '0.15', completion: 0.6 }, createdAt: 1_800_000_005_999 }),
+  makeOffer({ service: 'plain', pricing: {} }),
+  { ...makeOffer({ service: 'acme/agent' }), primitive: 'agent', model: null },
+  { ...makeOffer({ service: 'acme/tool', pricing: { call: 0.01 } }), primitive: 'tool', model: null },
+  { ...makeOffer({ service: 'acme/painter', pricing: { image: 0.04 } }), primitive: 'image', model: null },
+];
+
+const catalog = createCatalog();
+catalog.replace('test', offers);
+const server = createServer({ limits: LIMITS, onError: () => {} });
+const ready = server.register(modelsRoutes({ catalog, health: { available: (offer) => offer.provider.name !== 'dear', stats: () => stats } }), {
+  prefix: '/api/v1',
+});
+afterEach(() => catalog.replace('test', offers));
+
+const get = async (path: string, headers: Record<string, string> = {}) => {
+  await ready;
+  return server.inject({ url: `/api/v1${path}`, headers });
+};
+
+describe('the listing of models', () => {
+  it('serves both shapes in one entry, without a credential', async () => {
+    const response = await get('/models');
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(response.json()).toEqual({
+      object: 'list',
+      data: [
+        {
+          id: 'acme/small',
+          object: 'model',
+          created: 1_800_000_005,
+          owned_by: 'dear',
+          name: 'acme/small',
+          display_name: 'dear acme/small',
+          providers: [
+            { id: 'dear-key', name: 'dear', pricing: { prompt: 3, completion: 15, image: 0.001 } },
+            { id: 'cheap-key', name: 'cheap', pricing: { prompt: 0.15, completion: 0.6, image: null } },
+          ],
+          context_length: 200_000,
+          architecture: { input_modalities: ['text', 'image'], output_modalities: ['text'] },
+          pricing: { prompt: '0.00000015', completion: '0.0000006', image: '0' },
+          supported_parameters: expect.arrayContaining(['max_tokens', 'temperature', 'tools']),
+        },
+        expect.objectContaining({ id: 'plain', pricing: { prompt: '0', completion: '0', image: '0' } }),
+      ],
+      agents: [],
+      image_models: [],
+      video_models: [],
+      tools: [],
+    });
+  });
+
+  it.each([
+    ['', ['data']],
+    ['?type=chat', ['data']],
+    ['?type=image', ['image_models']],
+    ['?type=video', []],
+    ['?type=all', ['data', 'agents', 'image_models', 'tools']],
+    ['?filter=models', ['data']],
+    ['?filter=agents', ['agents']],
+    ['?type=all&filter=models', ['data', 'image_models']],
+    ['?type=all&filter=agents', ['agents']],
+  ])('fills with %s only %j', async (query, filled) => {
+    const body = (await get(`/models${query}`)).json() as Record<string, unknown[]>;
+    expect(Object.keys(body).filter((key) => key !== 'object' && body[key]!.length > 0)).toEqual(filled);
+    expect(Object.keys(body)).toEqual(['object', 'data', 'agents', 'image_models', 'video_models', 'tools']);
+  });
+
+  it.each(['?type=music', '?filter=tools', '?type=', '?type=chat&type=all'])('refuses %s', async (query) => {
+    const response = await get(`/models${query}`);
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ error: { type: 'invalid_request', code: 400 } });
+  });
+
+  it('is not sent again to who has it, and changes with the offers', async () => {
+    const { etag } = (await get('/models')).headers;
+    expect((await get('/models', { 'if-none-match': etag! })).statusCode).toBe(304);
+    catalog.replace('test', offers.slice(1));
+    const changed = await get('/models', { 'if-none-match': etag! });
+    expect(changed.statusCode).toBe(200);
+    expect((changed.json() as { data: { owned_by: string }[] }).data[0]!.owned_by).toBe('cheap');
+  });
+});
+
+describe('one model', () => {
+  it('is the entry of the listing, by its name with or without an encoded slash', async () => {
+    const [entry] = ((await get('/models')).json() as { data: unknown[] }).data;
+    expect((await get('/models/acme/small')).json()).toEqual(entry);
+    expect((await get('/models/acme%2Fsmall')).json()).toEqual(entry);
+  });
+
+  it('shows who offers it, and how well', async () => {
+    const { data } = (await get('/models/acme/small/endpoints')).json() as { data: { endpoints: unknown[] } };
+    expect(data).toMatchObject({
+      id: 'acme/small',
+      name: 'dear acme/small',
+      created: 1_800_000_005,
+      architecture: { input_modalities: ['text', 'image'] },
+    });
+    expect(data.endpoints).toMatchObject([
+      {
+        provider_name: 'dear',
+        provider_id: 'dear-key',
+        context_length: 200_000,
+        max_completion_tokens: 1000,
+        pricing: { prompt: '0.000003', completion: '0.000015', image: '0.001' },
+        status: 'cooling_down',
+        uptime_last_1h: 0.75,
+        latency: { p50: 10, p95: 20 },
+        throughput: { p50: 90 },
+        flags: { usage_missing: 2 },
+      },
+      { provider_name: 'cheap', status: 'healthy', context_length: 8192 },
+    ]);
+    expect((await get('/models/plain/endpoints')).json()).toMatchObject({ data: { id: 'plain' } });
+  });
+
+  it.each(['/models/nope', '/models/nope/endpoints', '/models/acme/agent', '/models/__proto__', '/models/constructor/endpoints'])(
+    '%s is not found',
+    async (path) => {
+      const response = await get(path);
+      expect(response.statusCode).toBe(404);
+      expect(response.json()).toMatchObject({ error: { type: 'invalid_model', code: 404, message: expect.stringMatching(/^Model not found: /) } });
+    },
+  );
+});

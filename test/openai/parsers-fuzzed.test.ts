@@ -1,0 +1,181 @@
+import fc from 'fast-check';
+import { createCheck, GatewayError, parseJson, UpstreamFailure } from '#gateway';
+import { describe, expect, it } from 'vitest';
+import { createChatReplyReader } from '../../src/openai/chat-reply-reader.ts';
+import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
+import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
+import { toCall } from '../../src/openai/chat-to-call.ts';
+import { makeOffer } from './support/offers.ts';
+import { chunkOf, CONTEXT, delta, events, feed, USAGE } from './support/replies.ts';
+
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 3_000;
+const STALL_MS = 100;
+
+/** Everything that a reader or a parser may throw. */
+const isExpected = (error: Error | null) => error === null || error instanceof UpstreamFailure || error instanceof GatewayError;
+
+const weird = fc.oneof(
+  { maxDepth: 3 },
+  fc.jsonValue(),
+  fc.constantFrom<unknown>(null, '', 0, -1, 1e300, [], {}, [[]], [null], 'error', true, '__proto__'),
+);
+const choice = fc.record(
+  {
+    index: weird,
+    delta: fc.oneof(
+      weird,
+      fc.record({ content: weird, tool_calls: weird, role: weird, reasoning: weird, function_call: weird }, { requiredKeys: [] }),
+    ),
+    message: weird,
+    finish_reason: weird,
+  },
+  { requiredKeys: [] },
+);
+const chunk = fc.record(
+  {
+    id: weird,
+    choices: fc.oneof(weird, fc.array(fc.oneof(choice, weird), { maxLength: 3 })),
+    usage: fc.oneof(weird, fc.constant(USAGE)),
+    error: fc.option(weird, { freq: 3 }),
+    finish_reason: weird,
+    created: weird,
+    model: weird,
+  },
+  { requiredKeys: [] },
+);
+const toolChunk = fc
+  .array(
+    fc.record(
+      { index: weird, id: weird, type: weird, function: fc.oneof(weird, fc.record({ name: weird, arguments: weird }, { requiredKeys: [] })) },
+      { requiredKeys: [] },
+    ),
+    { maxLength: 3 },
+  )
+  .map((tool_calls) => chunkOf([{ index: 0, delta: { tool_calls } }]));
+const noise = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.constantFrom('data: ', 'data:', '\n', '\n\n', '\r\n\r\n', '{', '"', '[DONE]', ': c\n', '\uFEFF'),
+);
+const bytes = fc
+  .array(
+    fc.oneof(
+      { weight: 4, arbitrary: chunk.map((item) => events(item)) },
+      { weight: 2, arbitrary: toolChunk.map((item) => events(item)) },
+      { weight: 2, arbitrary: fc.constant(events(chunkOf([delta('word')]))) },
+      noise,
+    ),
+    { maxLength: 12 },
+  )
+  .map((parts) => Buffer.from(parts.join('') + events(chunkOf([delta('', 'stop')]), '[DONE]')));
+
+function within<T>(run: () => T): T {
+  const started = performance.now();
+  const result = run();
+  // Once a run, a collection of garbage may fall into it.
+  if (performance.now() - started > STALL_MS) {
+    const again = performance.now();
+    run();
+    expect(performance.now() - again).toBeLessThan(STALL_MS);
+  }
+  return result;
+}
+
+describe('whatever comes', () => {
+  it('the stream reader ends or throws an UpstreamFailure', { timeout: 3_600_000 }, () => {
+    fc.assert(
+      fc.property(bytes, (input) => {
+        const outcome = within(() => feed(createChatStreamReader(CONTEXT), [input]));
+        expect(isExpected(outcome.error), outcome.error?.stack).toBe(true);
+        // What went out is whole events of valid JSON under our own id.
+        for (const event of outcome.sent.split('\n\n').slice(0, -1))
+          expect(JSON.parse(event.slice(6))).toMatchObject({ id: 'gen-1', model: 'acme/small' });
+      }),
+      { numRuns: runs },
+    );
+  });
+
+  it('the reader of whole replies ends or throws an UpstreamFailure', { timeout: 3_600_000 }, () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          chunk.map((item) => JSON.stringify(item)),
+          noise,
+        ),
+        (input) => {
+          const outcome = within(() => feed(createChatReplyReader(CONTEXT), [Buffer.from(input)], {}));
+          expect(isExpected(outcome.error), outcome.error?.stack).toBe(true);
+        },
+      ),
+      { numRuns: runs },
+    );
+  });
+
+  it('a request body becomes a call or a GatewayError', { timeout: 3_600_000 }, () => {
+    const check = createCheck<ChatBody>(chatSchema(2048));
+    const offer = makeOffer({ model: { inputModalities: ['text', 'image', 'audio'] } });
+    const part = fc.oneof(
+      weird,
+      fc.record(
+        { type: fc.constantFrom('text', 'image_url', 'input_audio', 'x'), text: weird, image_url: fc.oneof(weird, fc.record({ url: weird })) },
+        { requiredKeys: ['type'] },
+      ),
+    );
+    const message = fc.oneof(
+      weird,
+      fc.record(
+        {
+          role: fc.constantFrom('user', 'assistant', 'tool', 'x'),
+          content: fc.oneof(weird, fc.string(), fc.array(part, { maxLength: 3 })),
+          tool_calls: weird,
+        },
+        { requiredKeys: ['role'] },
+      ),
+    );
+    const body = fc.oneof(
+      weird,
+      fc.record(
+        {
+          model: fc.oneof(weird, fc.constant('acme/small')),
+          messages: fc.oneof(weird, fc.array(message, { minLength: 1, maxLength: 3 })),
+          stream: fc.oneof(weird, fc.boolean()),
+          max_tokens: weird,
+          n: weird,
+          stop: weird,
+          tools: weird,
+          provider: fc.oneof(weird, fc.record({ max_price: weird, order: weird }, { requiredKeys: [] })),
+          models: weird,
+          metadata: weird,
+          session_id: weird,
+          functions: weird,
+          ['__proto__']: weird,
+        },
+        { requiredKeys: ['model', 'messages'] },
+      ),
+    );
+    fc.assert(
+      fc.property(fc.oneof({ weight: 9, arbitrary: body.map((item) => JSON.stringify(item)) }, { weight: 1, arbitrary: noise }), (input) => {
+        let failure: Error | null = null;
+        try {
+          within(() => {
+            const parsed = check(parseJson(Buffer.from(input), { jsonDepthMax: 64, jsonKeysMax: 10_000 }));
+            const { request, exchange } = toCall(parsed, {
+              caller: { account: 'a', key: null },
+              requestId: 'r',
+              headers: {},
+              now: 0,
+              replyBytesMax: 1e6,
+              receipts: 'on-request',
+            });
+            const usage = request.estimate(offer);
+            expect(usage.prompt! >= 0n && usage.completion! > 0n).toBe(true);
+            expect(JSON.parse(exchange.request(offer).body as string)).toMatchObject({ model: 'upstream-small' });
+          });
+        } catch (error) {
+          failure = error as Error;
+        }
+        expect(isExpected(failure), failure?.stack).toBe(true);
+      }),
+      { numRuns: runs },
+    );
+  });
+});

@@ -1,0 +1,180 @@
+import type { AddressInfo } from 'node:net';
+import {
+  createServer,
+  GatewayError,
+  UpstreamFailure,
+  type Call,
+  type Caller,
+  type Config,
+  type Frame,
+  type LimitsConfig,
+  type Offer,
+  type Pipeline,
+  type RateDecision,
+  type UpstreamRequest,
+} from '#gateway';
+import { chatRoutes } from '../../../src/openai/chat-routes.ts';
+import { makeOffer } from './offers.ts';
+
+/** What the provider answers. `chunks` may wait and throw. */
+export interface ScriptedReply {
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly chunks: AsyncIterable<string | Buffer> | Iterable<string | Buffer>;
+}
+
+export interface GatewayOptions {
+  readonly offer?: Offer;
+  readonly reply: (request: UpstreamRequest, call: Call) => ScriptedReply;
+  readonly limits?: Partial<LimitsConfig>;
+  readonly charged?: bigint;
+  readonly receipt?: string | null;
+  /** Called before the settled frame. */
+  readonly settle?: () => Promise<void>;
+  readonly keepAliveMs?: number;
+}
+
+export const LIMITS: LimitsConfig = {
+  requestsPerMinute: 60,
+  burst: 20,
+  developmentRequestsPerMinute: 6000,
+  tokensPerMinute: 1_000_000,
+  chatBodyBytesMax: 200_000,
+  bodyBytesMax: 100_000,
+  messagesMax: 2048,
+  jsonDepthMax: 64,
+  jsonKeysMax: 10_000,
+  requestTimeoutMs: 10_000,
+  drainOnShutdownMs: 1_000,
+};
+
+const caller: Caller = { account: 'tollgate:local:dev', key: null };
+const rate: RateDecision = {
+  allowed: true,
+  retryAfterS: 0,
+  requests: { limit: 60, remaining: 59, resetS: 1 },
+  tokens: { limit: 100, remaining: 100, resetS: 0 },
+};
+
+/**
+ * The routes on a real server, over a pipeline that does no more than carry frames: it authenticates one key, sends every call
+ * to one scripted provider and settles it for a fixed amount.
+ */
+export async function startGateway(options: GatewayOptions) {
+  const offer = options.offer ?? makeOffer();
+  const state = {
+    calls: [] as Call[],
+    upstream: [] as UpstreamRequest[],
+    aborted: [] as string[],
+    settled: [] as string[],
+    returned: 0,
+    errors: [] as unknown[],
+  };
+
+  async function* run(call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+    signal.addEventListener('abort', () => state.aborted.push(call.id));
+    try {
+      const request = call.exchange.request(offer);
+      state.upstream.push(request);
+      const reader = call.exchange.reader(offer);
+      const reply = options.reply(request, call);
+      const status = reply.status ?? 200;
+      if (status >= 400) throw reader.failure(status, Buffer.from([...(reply.chunks as Iterable<string>)].join('')));
+      reader.head(status, reply.headers ?? { 'content-type': call.stream ? 'text/event-stream' : 'application/json' });
+      yield { type: 'head', status, provider: offer.provider };
+      for await (const chunk of reply.chunks) {
+        const out = reader.data(Buffer.from(chunk));
+        if (out) yield { type: 'data', bytes: out };
+        if (reader.finished) break;
+      }
+      const end = reader.end();
+      await options.settle?.();
+      state.settled.push(call.id);
+      const settlement = { charged: options.charged ?? 123n, fee: 3n, drawn: 0n, shortfall: 0n };
+      yield { type: 'settled', settlement, usage: end.usage, provider: offer.provider.id, receipt: options.receipt ?? null, tail: end.tail };
+    } catch (error) {
+      if (error instanceof UpstreamFailure)
+        throw new GatewayError('provider_unavailable', `Provider acme failed: ${error.message}`, { cause: error });
+      throw error;
+    } finally {
+      state.returned++;
+    }
+  }
+
+  const pipeline: Pipeline = {
+    async admit(headers) {
+      if (headers.authorization !== 'Bearer good') throw new GatewayError('unauthorized', 'Invalid API key');
+      return { caller, rate };
+    },
+    prepare(request) {
+      if (request.targets[0] !== offer.service)
+        throw new GatewayError('invalid_model', `Model not found: ${request.targets[0]!}`, { param: 'model' });
+      request.estimate(offer);
+      const call: Call = {
+        id: `gen-${state.calls.length + 1}`,
+        primitive: 'model',
+        caller,
+        requestId: request.requestId,
+        service: offer.service,
+        stream: request.stream,
+        startedAt: 1_800_000_000_000,
+        candidates: [{ offer, estimate: 1n }],
+        exchange: request.exchange,
+        stickyKey: request.stickyKey,
+        metadata: request.metadata,
+        traceparent: request.traceparent,
+        timeoutMs: 10_000,
+        wantsReceipt: request.wantsReceipt,
+      };
+      state.calls.push(call);
+      return call;
+    },
+    run,
+    inFlight: () => 0,
+  };
+
+  const limits = { ...LIMITS, ...options.limits };
+  const server = createServer({ limits, onError: (error) => state.errors.push(error) });
+  const config = { limits, upstream: { replyBytesMax: 64 * 1024 * 1024 }, billing: { receipts: 'on-request' } } as Pick<
+    Config,
+    'limits' | 'upstream' | 'billing'
+  >;
+  await server.register(
+    chatRoutes({
+      pipeline,
+      config,
+      now: () => 1_800_000_000_000,
+      onError: (error) => state.errors.push(error),
+      ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
+    }),
+    { prefix: '/api/v1' },
+  );
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = server.server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/api/v1/chat/completions`;
+
+  return {
+    state,
+    port,
+    server,
+    post: (body: unknown, headers: Record<string, string> = {}) =>
+      fetch(url, {
+        method: 'POST',
+        headers: { authorization: 'Bearer good', 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    close: () => server.close(),
+  };
+}
+
+/** A switch that code waits for and a test turns. */
+export function gate() {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { open, opened };
+}
+
+/** Resolves once `holds` does; asked at every turn of the event loop. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
