@@ -146,6 +146,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       drainBytes: config.billing.drainBytes,
       refuse: refuseLock,
       receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
+      onStarted: observer.started,
+      onRefused: observer.failed,
       onResolved: (call, resolution) => {
         observer.resolved(call, resolution);
         if (resolution.state === 'unresolved') logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');

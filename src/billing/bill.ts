@@ -70,11 +70,15 @@ export interface BillOptions<C> {
   /** After the client is gone: how long and how many bytes the upstream is still read for its usage. */
   readonly drainMs: number;
   readonly drainBytes: number;
-  /** Turns a refused lock into the error that the caller sees. */
-  readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => Error;
+  /** A refused lock: the same call with fewer quotes, those that the account can pay, or the error that the caller sees. */
+  readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error;
   /** The signed receipt that goes with a settled frame, or null. */
   readonly receipt: (call: C, end: EndFrame, settlement: Settlement) => string | null;
-  /** Called once for every lock that was made, when this process is done with it. */
+  /** A call begins. It ends with one of the two below. */
+  readonly onStarted: (call: C) => void;
+  /** No lock was made: it was refused, or the ledger could not be reached. */
+  readonly onRefused: (call: C, error: unknown) => void;
+  /** A lock was made, and this process is done with it. */
   readonly onResolved: (call: C, resolution: Resolution) => void;
 }
 
@@ -100,9 +104,9 @@ export function createBill<C>(options: BillOptions<C>): (next: BilledHandler<C>)
   return (next) => (call, signal) => run(options, next, call, signal);
 }
 
-async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, call: C, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
-  const billable = options.billable(call);
-  await lock(options, call, billable);
+async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+  options.onStarted(asked);
+  const { call, billable } = await lock(options, asked);
 
   const upstream = new AbortController();
   let drainTimer: NodeJS.Timeout | undefined;
@@ -188,17 +192,30 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, call: C,
   }
 }
 
-async function lock<C>(options: BillOptions<C>, call: C, billable: Billable): Promise<void> {
-  const result = await options.ledger.lock({
-    id: billable.id,
-    account: billable.account,
-    amount: billable.quotes.reduce((most, quote) => (quote.estimate > most ? quote.estimate : most), 0n),
-    prices: billable.quotes.map((quote) => quote.price.id),
-    expiresAt: billable.lockExpiresAt,
-    detail: billable.lockDetail,
-    ...(billable.budget ? { budget: billable.budget } : {}),
-  });
-  if (!result.ok) throw options.refuse(call, result);
+/** Locks the call as asked, or what of it the account can pay. */
+async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; billable: Billable }> {
+  try {
+    let call = asked;
+    for (;;) {
+      const billable = options.billable(call);
+      const result = await options.ledger.lock({
+        id: billable.id,
+        account: billable.account,
+        amount: billable.quotes.reduce((most, quote) => (quote.estimate > most ? quote.estimate : most), 0n),
+        prices: billable.quotes.map((quote) => quote.price.id),
+        expiresAt: billable.lockExpiresAt,
+        detail: billable.lockDetail,
+        ...(billable.budget ? { budget: billable.budget } : {}),
+      });
+      if (result.ok) return { call, billable };
+      const refused = options.refuse(call, result);
+      if (refused instanceof Error) throw refused;
+      call = refused;
+    }
+  } catch (error) {
+    options.onRefused(asked, error);
+    throw error;
+  }
 }
 
 async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFrame, clientGone: boolean): Promise<Settlement> {

@@ -4,7 +4,7 @@ import { UpstreamFailure, type Call, type Candidate, type Handler, type ReplyEnd
 import type { CallObserver } from './observe/observer.ts';
 import type { RetryBudget } from './routing/retry-budget.ts';
 import type { Health, Router } from './routing/router.ts';
-import type { Upstream, UpstreamReply } from './upstream/upstream.ts';
+import type { Upstream, UpstreamExchange, UpstreamReply } from './upstream/upstream.ts';
 
 export interface ExecuteOptions {
   readonly upstream: Upstream;
@@ -17,11 +17,6 @@ export interface ExecuteOptions {
 
 const FAILURE_BODY_BYTES_MAX = 64 * 1024;
 
-/** The reason with which a run is aborted when its wall clock is over. */
-class CallTimeout extends Error {
-  override readonly name = 'CallTimeout';
-}
-
 /**
  * Forwards a call to its candidates, one after the other, until one replies.
  * Another candidate is tried only while no byte of the reply was given out; the call keeps one id over all attempts.
@@ -33,13 +28,18 @@ export function createExecute(options: ExecuteOptions): Handler {
 
 async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
   const { health, observer, retryBudget, router } = options;
-  const run = new AbortController();
-  const stop = () => run.abort(signal.reason);
-  if (signal.aborted) stop();
-  else signal.addEventListener('abort', stop, { once: true });
-  const timer = setTimeout(() => run.abort(new CallTimeout(`the call took longer than ${call.timeoutMs / 1000} s`)), call.timeoutMs);
+  let exchange: UpstreamExchange | null = null;
+  let stopped: Error | null = null;
+  const stop = (reason: Error) => {
+    stopped ??= reason;
+    exchange?.abort(reason);
+  };
+  const leave = () => stop(new Error('the client is gone'));
+  signal.addEventListener('abort', leave, { once: true });
+  const timer = setTimeout(() => stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`)), call.timeoutMs);
 
   let given = false;
+  let complete = false;
   retryBudget.called();
   try {
     for (let attempt = 0; ; attempt++) {
@@ -51,7 +51,10 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
       try {
         const request = call.exchange.request(offer);
         const traced = observer.upstreamHeaders(call);
-        const reply = await options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, run.signal);
+        if (signal.aborted) leave();
+        if (stopped) throw stopped;
+        exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request);
+        const reply = await exchange.head;
         reader = call.exchange.reader(offer);
         reader.head(reply.status, reply.headers);
         if (reply.status >= 400) throw reader.failure(reply.status, await readFailure(reply));
@@ -71,7 +74,8 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           if (reader.finished) break;
         }
         const end = reader.end();
-        if (end.outcome !== 'over_cap') reply.discard();
+        complete = end.outcome !== 'over_cap';
+        if (complete) reply.discard();
         const now = options.now();
         health.succeeded(offer, {
           firstByteMs: (firstByteAt || now) - startedAt,
@@ -92,11 +96,12 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt ? firstByteAt - startedAt : 0, durationMs: options.now() - call.startedAt });
           return;
         }
-        if (run.signal.aborted) {
+        if (stopped) {
           health.failed(offer);
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }
         if (!(error instanceof UpstreamFailure)) throw error;
+        exchange?.abort(error);
         if (error.blame === 'provider') health.failed(offer);
         observer.attemptFailed(call, offer, error);
         const last = attempt + 1 >= call.candidates.length;
@@ -105,9 +110,9 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
     }
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', stop);
-    // A consumer that returned early leaves no upstream exchange behind; after a complete reply this is without effect.
-    run.abort(new Error('the call is over'));
+    signal.removeEventListener('abort', leave);
+    // A consumer that returned early leaves no exchange behind. After a complete reply this is without effect.
+    if (!complete) exchange?.abort(new Error('the call is over'));
   }
 }
 
@@ -142,10 +147,7 @@ async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
     if (chunk === null) break;
     chunks.push(chunk);
     bytes += chunk.byteLength;
-    if (bytes >= FAILURE_BODY_BYTES_MAX) {
-      reply.abort(new Error('the error body is too long'));
-      break;
-    }
+    if (bytes >= FAILURE_BODY_BYTES_MAX) break;
   }
   return Buffer.concat(chunks).subarray(0, FAILURE_BODY_BYTES_MAX);
 }

@@ -26,14 +26,15 @@ const SHORT_STRING = 64;
  * Parses JSON bytes from a stranger. Throws GatewayError `invalid_request` that names the position (in bytes) of what is wrong:
  * nesting deeper than `jsonDepthMax`, more keys than `jsonKeysMax`, or text that is no JSON. Time is linear in the length.
  * Keys such as `__proto__` become plain own properties. Of duplicate keys the last one counts.
+ * A number that no double holds (a 64-bit bound in a tool's schema) becomes an object that JSON.stringify writes as it came.
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
-  checkStructure(buffer, start, limits);
+  const { inexact } = checkStructure(buffer, start, limits);
   const text = buffer.toString('utf8', start);
   try {
-    return JSON.parse(text) as unknown;
+    return (inexact ? JSON.parse(text, keepExact) : JSON.parse(text)) as unknown;
   } catch (error) {
     if (text.trim() === '') throw new GatewayError('invalid_request', 'The body is empty; send a JSON object', { cause: error });
     const position = start + Buffer.byteLength(text.slice(0, syntaxErrorAt(text)));
@@ -45,7 +46,9 @@ function hasByteOrderMark(buffer: Buffer): boolean {
   return buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
 }
 
-function checkStructure(buffer: Buffer, start: number, { jsonDepthMax, jsonKeysMax }: JsonLimits): void {
+/** `inexact`: it has numbers that a double may not hold, and few enough values to look at each. */
+function checkStructure(buffer: Buffer, start: number, { jsonDepthMax, jsonKeysMax }: JsonLimits): { readonly inexact: boolean } {
+  let longNumbers = false;
   let depth = 0;
   let containers = 0;
   let keys = 0;
@@ -54,7 +57,7 @@ function checkStructure(buffer: Buffer, start: number, { jsonDepthMax, jsonKeysM
     switch (buffer[i]) {
       case QUOTE:
         i = stringEnd(buffer, i + 1);
-        if (i === -1) return; // Unterminated: JSON.parse says so.
+        if (i === -1) return { inexact: false }; // Unterminated: JSON.parse says so.
         break;
       case OPEN_BRACE:
       case OPEN_BRACKET:
@@ -72,8 +75,33 @@ function checkStructure(buffer: Buffer, start: number, { jsonDepthMax, jsonKeysM
         if (++commas > jsonKeysMax * ELEMENTS_PER_KEY) throw tooMuch(`has more than ${jsonKeysMax * ELEMENTS_PER_KEY} elements`, i);
         break;
       default:
+        if (isDigit(buffer[i])) {
+          const first = i;
+          let scientific = false;
+          for (; isInNumber(buffer[i + 1]); i++) scientific ||= isExponent(buffer[i + 1]);
+          longNumbers ||= scientific || i - first >= SAFE_DIGITS;
+        }
     }
   }
+  return { inexact: longNumbers && commas + keys <= EXACT_VALUES_MAX };
+}
+
+/** All integers of so many digits are doubles. */
+const SAFE_DIGITS = 15;
+/** Looking at each value costs several times the parse; above this many, numbers are what doubles make of them. */
+const EXACT_VALUES_MAX = 10_000;
+
+const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39;
+const isExponent = (byte: number | undefined) => byte === 0x65 || byte === 0x45;
+const isInNumber = (byte: number | undefined) => isDigit(byte) || isExponent(byte) || byte === 0x2e || byte === 0x2b || byte === 0x2d;
+
+const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
+
+/** A reviver. Decimals are rounded as every reader rounds them; an integer above 2^53, or what overflows, would be another number. */
+function keepExact(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== 'number' || context?.source === undefined) return value;
+  if (Number.isFinite(value) && (String(value) === context.source || !/^-?\d+$/.test(context.source))) return value;
+  return rawJSON(context.source);
 }
 
 /** Index of the quote that ends the string whose text begins at `from`; -1 when there is none. */

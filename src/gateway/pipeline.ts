@@ -73,31 +73,9 @@ export interface PipelineOptions {
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog, router, now } = options;
-  let inFlight = 0;
-
-  async function* run(call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
-    inFlight++;
-    options.observer.started(call);
-    try {
-      try {
-        yield* options.billed(call, signal);
-      } catch (error) {
-        // A dear fallback must not refuse a call that its first choice can serve: once, keep only what the balance affords.
-        const affordable = error instanceof LockRefused ? call.candidates.filter((candidate) => candidate.estimate <= error.affordable) : [];
-        if (affordable.length === 0) throw error;
-        yield* options.billed({ ...call, candidates: affordable }, signal);
-      }
-    } catch (error) {
-      options.observer.failed(call, error);
-      throw error;
-    } finally {
-      inFlight--;
-    }
-  }
-
   return {
-    inFlight: () => inFlight,
-    run,
+    inFlight: options.observer.inFlight,
+    run: options.billed,
 
     async admit(headers) {
       const caller = await options.authenticate(headers);
@@ -196,25 +174,22 @@ export function toBillable(call: Call, drainMs: number): Billable {
 /** Time for a settlement to become durable after the last moment a call can end, across a database restart. */
 const LOCK_MARGIN_MS = 60_000;
 
-/** A lock that the ledger refused. `affordable` is what one call of this caller may cost at most right now. */
-export class LockRefused extends GatewayError {
-  readonly affordable: MicroUsd;
-  constructor(code: 'insufficient_balance' | 'escrow_not_setup', message: string, affordable: MicroUsd) {
-    super(code, message);
-    this.affordable = affordable;
-  }
-}
-
-export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Error {
-  let estimated = 0n;
-  for (const candidate of call.candidates) if (candidate.estimate > estimated) estimated = candidate.estimate;
+/**
+ * A refused lock as billing takes it: the call without the candidates that the balance does not afford, so that a dear fallback does not
+ * refuse what the first choice can serve, or the error that the consumer sees.
+ */
+export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Call | Error {
+  const estimated = formatUsd(call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n));
   switch (refusal.reason) {
     case 'no_account':
-      return new LockRefused('escrow_not_setup', 'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry', 0n);
-    case 'insufficient':
-      return new LockRefused('insufficient_balance', `Insufficient balance for estimated cost: ${formatUsd(estimated)} USDC`, refusal.available);
+      return new GatewayError('escrow_not_setup', 'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry');
+    case 'insufficient': {
+      const affordable = call.candidates.filter(({ estimate }) => estimate <= refusal.available);
+      if (affordable.length > 0 && affordable.length < call.candidates.length) return { ...call, candidates: affordable };
+      return new GatewayError('insufficient_balance', `Insufficient balance for estimated cost: ${estimated} USDC`);
+    }
     case 'budget_exceeded':
-      return new LockRefused('insufficient_balance', `Spending limit of this API key is too low for estimated cost: ${formatUsd(estimated)} USDC`, refusal.available);
+      return new GatewayError('insufficient_balance', `Spending limit of this API key is too low for estimated cost: ${estimated} USDC`);
     case 'duplicate':
       return new GatewayError('internal', `Call id ${call.id} was used before`);
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook, priceId, type Ledger } from '#billing';
-import type { Statement } from '#store';
+import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { BUDGETS, commands, PROVIDERS, RATES, type Command } from '../support/ledger-commands.ts';
 import { createOracleLedger, type OracleLedger } from '../support/oracle-ledger.ts';
@@ -10,7 +10,7 @@ const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 60;
 const PRICES = PROVIDERS.map((provider) => ({ id: priceId(provider, 'chat', RATES), provider, service: 'chat', rates: RATES }));
 const PRICE_IDS = [PRICES[0]!.id, PRICES[1]!.id] as const;
 const TABLES = ['accounts', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches'];
-const WIPE = TABLES.map((table): { statement: Statement } => ({ statement: { name: `wipe-${table}`, text: `DELETE FROM ${table}` } }));
+const WIPE = TABLES.map((table) => ({ statement: adHoc(`DELETE FROM ${table}`) }));
 
 describe.each(ENGINES)('%s', (name) => {
   let engine: OpenedEngine;

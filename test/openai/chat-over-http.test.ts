@@ -70,7 +70,7 @@ describe('a chat call as a stream', () => {
     const text = await response.text();
     expect(text.endsWith('\n\ndata: [DONE]\n\n')).toBe(true);
     const chunks = chunksIn(text.replace('data: [DONE]\n\n', ''));
-    expect(chunks.map((chunk) => chunk['choices'][0].delta.content ?? '').join('')).toBe('Hello Grüße 🌍');
+    expect(chunks.map((chunk) => chunk['choices'][0]!.delta.content ?? '').join('')).toBe('Hello Grüße 🌍');
     expect(chunks.filter((chunk) => chunk['usage'])).toHaveLength(1);
     expect(chunks.at(-1)).toEqual({
       id: 'gen-1',

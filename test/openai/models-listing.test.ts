@@ -84,7 +84,7 @@ describe('the listing of models', () => {
     ['?type=all&filter=models', ['data', 'image_models']],
     ['?type=all&filter=agents', ['agents']],
   ])('fills with %s only %j', async (query, filled) => {
-    const body = (await get(`/models${query}`)).json() as Record<string, unknown[]>;
+    const body = (await get(`/models${query}`)).json<Record<string, unknown[]>>();
     expect(Object.keys(body).filter((key) => key !== 'object' && body[key]!.length > 0)).toEqual(filled);
     expect(Object.keys(body)).toEqual(['object', 'data', 'agents', 'image_models', 'video_models', 'tools']);
   });
@@ -101,19 +101,19 @@ describe('the listing of models', () => {
     catalog.replace('test', offers.slice(1));
     const changed = await get('/models', { 'if-none-match': etag! });
     expect(changed.statusCode).toBe(200);
-    expect((changed.json() as { data: { owned_by: string }[] }).data[0]!.owned_by).toBe('cheap');
+    expect(changed.json<{ data: { owned_by: string }[] }>().data[0]!.owned_by).toBe('cheap');
   });
 });
 
 describe('one model', () => {
   it('is the entry of the listing, by its name with or without an encoded slash', async () => {
-    const [entry] = ((await get('/models')).json() as { data: unknown[] }).data;
+    const [entry] = (await get('/models')).json<{ data: unknown[] }>().data;
     expect((await get('/models/acme/small')).json()).toEqual(entry);
     expect((await get('/models/acme%2Fsmall')).json()).toEqual(entry);
   });
 
   it('shows who offers it, and how well', async () => {
-    const { data } = (await get('/models/acme/small/endpoints')).json() as { data: { endpoints: unknown[] } };
+    const { data } = (await get('/models/acme/small/endpoints')).json<{ data: { endpoints: unknown[] } }>();
     expect(data).toMatchObject({
       id: 'acme/small',
       name: 'dear acme/small',

@@ -28,6 +28,7 @@ describe('the event scanner', () => {
     ['data without a space', 'data:a\n\n', ['a']],
     ['data with two spaces, of which one belongs to it', 'data:  a\n\n', [' a']],
     ['data of several lines', 'data: a\ndata: b\ndata:\ndata: c\n\n', ['a\nb\n\nc']],
+    ['data of several lines that end in CRLF', 'data: a\r\ndata: b\r\n\r\ndata: c\r\n\r\n', ['a\nb', 'c']],
     ['other fields', 'event: message\nid: 7\nretry: 100\ndata: a\n\n', ['a']],
     ['a field whose name begins with data', 'database: x\n\ndatax\n\ndata: a\n\n', ['a']],
     ['data without a colon', 'data\n\ndata: a\n\n', ['a']],

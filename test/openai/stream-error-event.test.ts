@@ -25,7 +25,7 @@ it.each([
   expect(text).not.toContain('provider-secret');
   const [first, last, ...more] = chunksIn(text);
   expect(more).toEqual([]);
-  expect(first!['choices'][0].delta.content).toBe('half');
+  expect(first!['choices'][0]!.delta.content).toBe('half');
   expect(last).toMatchObject({
     id: 'gen-1',
     model: 'acme/small',

@@ -109,11 +109,10 @@ function expected(logged: LoggedCall, lock: number): number | 'estimate' {
   if (logged.end === 'client_closed') return 'estimate';
   const failed = logged.end !== 'finished' || behaviour.finish === 'error' || (stream && behaviour.errorAt !== null && plannedTokens > behaviour.errorAt);
   if (failed) return 0;
+  // Of a stream, what comes after its end is not part of it.
+  if (stream && behaviour.usage === 'after-done') return 0;
   switch (behaviour.usage) {
     case 'after-done':
-      // Of a stream, what comes after its end is not part of it.
-      if (stream) return 0;
-    // falls through
     case 'true':
     case 'no-total':
     case 'twice':
@@ -156,7 +155,9 @@ test(`${CALLS} mixed calls: the books add up, no lock is left, every charge is t
     const requestId = String(logged.headers['x-request-id']);
     const lock = locks.get(requestId);
     const { messages } = logged.body as { messages: { content: string }[] };
-    const due = expected(logged, Number(lock!['amount']));
+    // A provider that ends at the very moment the drain does may have ended unheard: then the gateway has measured, too.
+    const measured = ended.get(requestId)!.hungUp && /"estimated":true/.test(String(lock?.['detail']));
+    const due = measured ? 'estimate' : expected(logged, Number(lock!['amount']));
     const paid = Number(lock?.['charged'] ?? -1n);
     charged += (lock?.['charged'] as bigint | undefined) ?? 0n;
     if (due === 'estimate') {

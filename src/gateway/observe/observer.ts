@@ -40,6 +40,8 @@ export interface CallObserver {
   /** Without effect on a call that was resolved. */
   failed(call: Call, error: unknown): void;
   upstreamHeaders(call: Call): Readonly<Record<string, string>> | null;
+  /** Calls that have started and not ended. */
+  inFlight(): number;
 }
 
 interface Progress {
@@ -70,6 +72,7 @@ export function createCallObserver(sinks: readonly CallSink[], { now }: { readon
   };
 
   return {
+    inFlight: () => open.size,
     started(call) {
       open.set(call.id, { firstByteMs: null, failedAttempts: 0, lastTried: null });
       for (const sink of sinks) sink.started?.(call);

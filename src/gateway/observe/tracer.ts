@@ -69,13 +69,11 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
         spans.set(call.id, tracer.startSpan(`${operation} ${service}`, { kind: SpanKind.CLIENT, startTime: call.startedAt, attributes }, context));
       },
       attemptFailed(call, offer, failure) {
-        spans
-          .get(call.id)
-          ?.addEvent('attempt failed', {
-            'gen_ai.provider.name': offer.provider.name,
-            'http.response.status_code': failure.status ?? 0,
-            reason: failure.message,
-          });
+        spans.get(call.id)?.addEvent('attempt failed', {
+          'gen_ai.provider.name': offer.provider.name,
+          'http.response.status_code': failure.status ?? 0,
+          reason: failure.message,
+        });
       },
       flagged(call, offer, flags) {
         spans.get(call.id)?.addEvent('provider flagged', { 'gen_ai.provider.name': offer.provider.name, flags: [...flags] });

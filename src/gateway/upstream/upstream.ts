@@ -8,16 +8,21 @@ export interface UpstreamReply {
   readonly headers: IncomingHttpHeaders;
   /** The next bytes of the body; null at its end. Throws UpstreamFailure when the reply breaks. At most one read at a time. */
   read(): Promise<Uint8Array | null>;
-  /** Stops the exchange; a pending or later read throws `reason`. */
-  abort(reason: Error): void;
   /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */
   discard(): void;
 }
 
+/** One request on its way. */
+export interface UpstreamExchange {
+  /** Resolves with the response head; rejects with UpstreamFailure when there is none, or with the reason of `abort`. */
+  readonly head: Promise<UpstreamReply>;
+  /** Stops the exchange at any time: the head, a pending or a later read fails with `reason`. Without effect once it has ended. */
+  abort(reason: Error): void;
+}
+
 /** Sends one request to where an offer is served. A directly reached endpoint and a provider's tunnel look the same from here. */
 export interface Upstream {
-  /** Resolves with the response head. Throws UpstreamFailure when there is none. Aborting `signal` stops the exchange at any time. */
-  send(endpoint: Endpoint, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamReply>;
+  send(endpoint: Endpoint, request: UpstreamRequest): UpstreamExchange;
   close(): Promise<void>;
 }
 
@@ -62,12 +67,12 @@ export function createHttpUpstream(options: UpstreamOptions): Upstream {
   }
 
   return {
-    send(endpoint, request, signal) {
+    send(endpoint, request) {
       const { pool, basePath } = route(endpoint.baseUrl);
       const headers = { ...request.headers, ...endpoint.headers };
-      const exchange = new HttpExchange(signal);
+      const exchange = new HttpExchange();
       pool.dispatch({ method: request.method, path: basePath + request.path, headers, body: request.body }, exchange);
-      return exchange.head;
+      return exchange;
     },
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()));
@@ -76,12 +81,10 @@ export function createHttpUpstream(options: UpstreamOptions): Upstream {
 }
 
 /** Turns undici's callbacks into a head promise and pulled reads, with a bounded queue between. */
-class HttpExchange implements Dispatcher.DispatchHandler, UpstreamReply {
+class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, UpstreamReply {
   readonly head: Promise<UpstreamReply>;
   status = 0;
   headers: IncomingHttpHeaders = {};
-  #signal: AbortSignal;
-  #onAbort: () => void;
   #controller: Dispatcher.DispatchController | null = null;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
@@ -91,17 +94,13 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamReply {
   #error: Error | null = null;
   #resolveHead!: (reply: UpstreamReply) => void;
   #rejectHead!: (error: Error) => void;
-  #waiting: { resolve: (chunk: Uint8Array | null) => void; reject: (error: Error) => void } | null = null;
+  #wake: (() => void) | null = null;
 
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
+  constructor() {
     this.head = new Promise((resolve, reject) => {
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
     });
-    this.#onAbort = () => this.abort(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
-    if (signal.aborted) this.#onAbort();
-    else signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -122,47 +121,44 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamReply {
       if (this.#queuedBytes > DISCARD_BYTES_MAX) this.abort(new Error('the reply went on after its end'));
       return;
     }
-    if (this.#waiting) {
-      const { resolve } = this.#waiting;
-      this.#waiting = null;
-      resolve(chunk);
-      return;
-    }
     this.#queue.push(chunk);
     this.#queuedBytes += chunk.byteLength;
     if (this.#queuedBytes > QUEUE_BYTES_MAX && !this.#paused) {
       this.#paused = true;
       controller.pause();
     }
+    this.#wakeReader();
   }
 
   onResponseEnd(): void {
-    this.#signal.removeEventListener('abort', this.#onAbort);
     this.#ended = true;
     clearTimeout(this.#discarding);
-    this.#waiting?.resolve(null);
-    this.#waiting = null;
+    this.#wakeReader();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#fail(this.#error ?? toFailure(error));
   }
 
-  read(): Promise<Uint8Array | null> {
-    const chunk = this.#queue.shift();
-    if (chunk) {
-      this.#queuedBytes -= chunk.byteLength;
-      if (this.#paused && this.#queuedBytes <= QUEUE_BYTES_MAX / 2) {
+  /** A burst arrives as many small chunks in one turn of the event loop; it is read as one. */
+  async read(): Promise<Uint8Array | null> {
+    if (this.#queue.length === 0 && !this.#ended && !this.#error) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#queue.length > 0) {
+      const bytes = this.#queue.length === 1 ? this.#queue[0]! : Buffer.concat(this.#queue, this.#queuedBytes);
+      this.#queue = [];
+      this.#queuedBytes = 0;
+      if (this.#paused) {
         this.#paused = false;
         this.#controller?.resume();
       }
-      return Promise.resolve(chunk);
+      return bytes;
     }
-    if (this.#error) return Promise.reject(this.#error);
-    if (this.#ended) return Promise.resolve(null);
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-    });
+    if (this.#error) throw this.#error;
+    return null;
   }
 
   abort(reason: Error): void {
@@ -173,7 +169,6 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamReply {
   }
 
   discard(): void {
-    this.#signal.removeEventListener('abort', this.#onAbort);
     if (this.#ended || this.#error) return;
     this.#queue = [];
     this.#queuedBytes = 0;
@@ -184,11 +179,14 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamReply {
 
   #fail(error: Error): void {
     clearTimeout(this.#discarding);
-    this.#signal.removeEventListener('abort', this.#onAbort);
     this.#error = error;
     this.#rejectHead(error);
-    this.#waiting?.reject(error);
-    this.#waiting = null;
+    this.#wakeReader();
+  }
+
+  #wakeReader(): void {
+    this.#wake?.();
+    this.#wake = null;
   }
 }
 

@@ -55,6 +55,17 @@ describe('limits shared through Redis', () => {
     expect(last.requests.resetS).toBeLessThanOrEqual(80);
   });
 
+  it('refill with the time of Redis', async () => {
+    const [one, two] = await Promise.all([gateway(), gateway()]);
+    const key = randomUUID();
+    const policy: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: 1 };
+    const begun = performance.now();
+    expect((await one.limiter.take(key, policy, { requests: 600, tokens: 0 })).allowed).toBe(true);
+    expect((await two.limiter.take(key, policy, { requests: 3, tokens: 0 })).retryAfterS).toBeLessThanOrEqual(0.3);
+    while (!(await two.limiter.take(key, policy, { requests: 3, tokens: 0 })).allowed) expect(performance.now() - begun).toBeLessThan(2_000);
+    expect(performance.now() - begun).toBeGreaterThan(295);
+  });
+
   it('leave nothing in Redis for longer than they matter', async () => {
     const { redis, limiter } = await gateway();
     const key = randomUUID();

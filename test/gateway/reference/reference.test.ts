@@ -2,10 +2,18 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { referenceRoutes } from '#gateway';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+interface Document {
+  readonly paths: Readonly<Record<string, unknown>>;
+  readonly tags: readonly { readonly name: string }[];
+  readonly components: {
+    readonly schemas: { readonly Error: { readonly properties: { readonly error: { readonly required: readonly string[] } } } };
+  };
+}
+
 let app: FastifyInstance;
 let url: string;
 beforeAll(async () => {
-  app = Fastify();
+  app = Fastify({ forceCloseConnections: true });
   await referenceRoutes(app, { version: '1.2.3' });
   const body = { type: 'object', required: ['model'], properties: { model: { type: 'string', description: 'Which one.' } } };
   await app.register(
@@ -25,7 +33,7 @@ describe('the reference', () => {
   it('is OpenAPI 3.1 from the schemas that validate, with both ways to give a key', async () => {
     const response = await get('/openapi.json');
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
-    const document = await response.json();
+    const document = (await response.json()) as Document;
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { title: 'tollgate', version: '1.2.3' },
@@ -46,7 +54,7 @@ describe('the reference', () => {
     });
     expect(Object.keys(document.paths)).toEqual(['/api/v1/chat/completions', '/api/v1/models']);
     expect(document.components.schemas.Error.properties.error.required).toEqual(['message', 'type', 'code']);
-    expect(document.tags.map(({ name }: { name: string }) => name)).toEqual(['Chat', 'Models']);
+    expect(document.tags.map(({ name }) => name)).toEqual(['Chat', 'Models']);
   });
 
   it('is plain text for language models', async () => {

@@ -7,6 +7,7 @@ import {
   type Caller,
   type Config,
   type Frame,
+  type Idempotency,
   type LimitsConfig,
   type Offer,
   type Pipeline,
@@ -55,6 +56,10 @@ const rate: RateDecision = {
   requests: { limit: 60, remaining: 59, resetS: 1 },
   tokens: { limit: 100, remaining: 100, resetS: 0 },
 };
+
+/** Repeated requests need a database, so they are tested where there is one. */
+const refuse = () => Promise.reject(new Error('there are no idempotency keys here'));
+const NO_IDEMPOTENCY: Idempotency = { begin: refuse, finish: refuse, abandon: refuse, sweep: refuse };
 
 /**
  * The routes on a real server, over a pipeline that does no more than carry frames: it authenticates one key, sends every call
@@ -142,6 +147,7 @@ export async function startGateway(options: GatewayOptions) {
   await server.register(
     chatRoutes({
       pipeline,
+      idempotency: NO_IDEMPOTENCY,
       config,
       now: () => 1_800_000_000_000,
       onError: (error) => state.errors.push(error),

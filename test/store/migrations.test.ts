@@ -1,0 +1,51 @@
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { openDatabase, type OpenDatabase } from '#store';
+import { loadMigrations } from '../../src/store/migrations.ts';
+import { adHoc } from '../support/ad-hoc.ts';
+import { ENGINES, openEngine } from '../support/engines.ts';
+import { freshDatabase } from '../support/fresh-database.ts';
+
+const APPLIED = adHoc('SELECT name FROM migrations ORDER BY name');
+const names = loadMigrations().map(({ name }) => name);
+
+const disposals: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const dispose of disposals.splice(0).toReversed()) await dispose();
+});
+
+test('migrations are numbered without gaps', () => {
+  expect(names[0]).toBe('0001_ledger');
+  expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
+});
+
+test('gateways that start at once migrate one after the other, each migration once', async () => {
+  const fresh = await freshDatabase(inject('postgresUrl'));
+  disposals.push(fresh.drop);
+  const databases: OpenDatabase[] = await Promise.all(Array.from({ length: 8 }, () => openDatabase({ url: fresh.url, dataDir: '' })));
+  disposals.push(async () => void (await Promise.all(databases.map((database) => database.close()))));
+  expect((await databases[0]!.query(APPLIED)).map((row) => row.name)).toEqual(names);
+});
+
+describe.each(ENGINES)('%s', (name) => {
+  test('opening again changes nothing', async () => {
+    const engine = await openEngine(name);
+    disposals.push(engine.dispose);
+    const first = await engine.database.query(APPLIED);
+    await engine.database.query(adHoc("INSERT INTO accounts (id, available, locked) VALUES ('escrow:a', 5, 0)"));
+    await engine.database.close();
+    const again = await engine.again();
+    expect(await again.query(APPLIED)).toEqual(first);
+    expect(first.map((row) => row.name)).toEqual(names);
+    expect(await again.query(adHoc('SELECT available FROM accounts'))).toEqual([{ available: 5n }]);
+  });
+
+  test('the database itself refuses what must never be', async () => {
+    const engine = await openEngine(name);
+    disposals.push(engine.dispose);
+    const put = (id: string, available: number, locked: number) =>
+      engine.database.query(adHoc('INSERT INTO accounts (id, available, locked) VALUES ($1, $2, $3)'), [id, available, locked]);
+    await expect(put('escrow:a', -1, 0)).rejects.toMatchObject({ code: 'check_violation' });
+    await expect(put('escrow:a', 0, -1)).rejects.toMatchObject({ code: 'check_violation' });
+    await put('treasury:x', -1, 0);
+  });
+});
