@@ -1,5 +1,5 @@
-import { loadStatement, type OpenDatabase, type Row } from '#store';
-import type { Ledger, LockResult, ReleaseResult, SettleResult, TransferResult } from './ledger.ts';
+import { DatabaseError, loadStatement, type OpenDatabase, type Row, type Statement, type Value } from '#store';
+import { LedgerUnavailable, type Ledger, type LockResult, type ReleaseResult, type SettleResult, type TransferResult } from './ledger.ts';
 import { createCommitter, type LedgerBatch } from './ledger-engine.ts';
 import { checkOperation, type Operation, type OperationResult } from './ledger-operations.ts';
 import { createPostgresEngine } from './ledger-postgres.ts';
@@ -32,8 +32,16 @@ export async function createLedger(options: {
     checkOperation(operation);
     return committer.submit(operation);
   };
-  const first = async <T>(rows: Promise<readonly Row[]>, convert: (row: Row) => T): Promise<T | null> => {
-    const row = (await rows)[0];
+  const read = async (statement: Statement, params: readonly Value[]): Promise<readonly Row[]> => {
+    try {
+      return await database.query(statement, params);
+    } catch (error) {
+      if (error instanceof DatabaseError && error.unavailable) throw new LedgerUnavailable(error.message, { cause: error });
+      throw error;
+    }
+  };
+  const first = async <T>(statement: Statement, key: string, convert: (row: Row) => T): Promise<T | null> => {
+    const row = (await read(statement, [key]))[0];
     return row ? convert(row) : null;
   };
 
@@ -43,17 +51,17 @@ export async function createLedger(options: {
     release: (request) => submit({ kind: 'release', request }) as Promise<ReleaseResult>,
     transfer: (request) => submit({ kind: 'transfer', request }) as Promise<TransferResult>,
     async expire(at, limit = EXPIRE_LIMIT) {
-      const ids = (await database.query(OVERDUE_LOCKS, [at, limit])).map((row) => row.id as string);
+      const ids = (await read(OVERDUE_LOCKS, [at, limit])).map((row) => row.id as string);
       const results = await Promise.all(ids.map((id) => submit({ kind: 'expire', request: { id, at } })));
       return ids.filter((_, index) => results[index]!.ok);
     },
     async balance(account) {
-      const row = await first(database.query(FIND_ACCOUNT, [account]), toAccount);
+      const row = await first(FIND_ACCOUNT, account, toAccount);
       return row && { available: row.available, locked: row.locked };
     },
-    find: (id) => first(database.query(FIND_LOCK, [id]), toLock),
+    find: (id) => first(FIND_LOCK, id, toLock),
     async budget(id) {
-      const row = await first(database.query(FIND_BUDGET, [id]), toBudget);
+      const row = await first(FIND_BUDGET, id, toBudget);
       return { spent: row?.spent ?? 0n, locked: row?.locked ?? 0n };
     },
     async close() {

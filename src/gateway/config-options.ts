@@ -115,8 +115,8 @@ export const OPTIONS = {
   'billing.sweep_ms': whole({ min: 50, max: HOUR_MS, default: 10_000, meaning: 'Time between two searches for locks that have expired.' }),
   'billing.receipts': choice({
     of: ['always', 'on-request'],
-    default: 'always',
-    meaning: 'Sign a receipt for every answer that is not streamed, or only where the request asks for one.',
+    default: 'on-request',
+    meaning: 'Sign a receipt into every answer that is not streamed, or only where the request asks for one with `x-receipt: 1`.',
   }),
 
   'upstream.head_timeout_ms': whole({

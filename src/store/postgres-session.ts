@@ -13,6 +13,8 @@ export interface PostgresSession {
   close(): Promise<void>;
 }
 
+const CLOSE_MS = 1_000;
+
 export async function openSession(config: ClientConfig, setup: readonly Statement[]): Promise<PostgresSession> {
   const client = new Client({ ...config, pipeline: true });
   let lost = false;
@@ -53,6 +55,11 @@ export async function openSession(config: ClientConfig, setup: readonly Statemen
       lost = true;
       client.connection.stream.destroy();
     },
-    close: () => client.end(),
+    async close() {
+      // A server that no longer answers must not keep a gateway from ending.
+      const timer = setTimeout(() => client.connection.stream.destroy(), CLOSE_MS);
+      await client.end();
+      clearTimeout(timer);
+    },
   };
 }

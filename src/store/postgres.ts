@@ -80,6 +80,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
     });
   }
 
+  let closing: Promise<void> | undefined;
   return {
     engine: 'postgres',
     query: (statement, params) => withClient((client) => perform(client, { statement, params: params ?? [] })),
@@ -94,7 +95,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
         run((statement, params) => perform(client, { statement, params: params ?? [] })),
       ),
     session: (setup) => openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),
-    close: () => pool.end(),
+    close: () => (closing ??= pool.end()),
   };
 }
 

@@ -74,7 +74,8 @@ interface Waiting {
 }
 
 async function startWorker(setup: WorkerSetup, folder: string): Promise<Connection> {
-  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: setup });
+  // Without the flags of this process, of which some (--input-type) are refused in a worker.
+  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: setup, execArgv: [] });
   await new Promise<void>((ready, failed) => {
     worker.once('error', failed);
     worker.once('message', (answer: { ready: boolean; message?: string; busy?: boolean }) => {

@@ -23,7 +23,8 @@ const PROGRAM = `
 async function otherProcess(dataDir: string) {
   const store = new URL('../../src/store/index.ts', import.meta.url).href;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM, store, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
+  const [how] = (await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])) as [unknown];
+  expect(how).toEqual(Buffer.from('open\n'));
   return child;
 }
 

@@ -27,6 +27,8 @@ export interface TestProvider {
   readonly log: LoggedCall[];
   /** Queues behaviours: each next chat request takes one. */
   instruct(...instructions: readonly Instruction[]): void;
+  /** Holds back every answer until this resolves; null answers at once again. */
+  hold(until: Promise<unknown> | null): void;
   /** Resolves when the log holds this many requests and each of them has ended. */
   settled(count: number): Promise<void>;
   /** Sockets that are open now. */
@@ -45,6 +47,7 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
   const queue: Instruction[] = [];
   const logMax = options.logMax ?? Infinity;
   let calls = 0;
+  let held: Promise<unknown> | null = null;
   const arrivals = new EventTarget();
 
   const server = createServer((request, response) => {
@@ -92,6 +95,7 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
     if (log.length < logMax) log.push(call);
     arrivals.dispatchEvent(new Event('call'));
     try {
+      await held;
       await respond(chat, behaviour, call, response);
     } finally {
       ended.resolve();
@@ -108,6 +112,9 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
     log,
     instruct(...instructions) {
       queue.push(...instructions);
+    },
+    hold(until) {
+      held = until;
     },
     async settled(count) {
       while (log.length < count) await once(arrivals, 'call');

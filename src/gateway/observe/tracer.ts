@@ -24,12 +24,15 @@ const ATTRIBUTE_TEXT_MAX = 256;
 
 /**
  * Traces of calls, sent as OTLP over HTTP in batches by a timer. Without a configured endpoint nothing of OpenTelemetry is loaded,
- * and a consumer's `traceparent` is passed on to the provider as it came.
+ * and a consumer's `traceparent` is passed on to the provider as it came. Sampling is the SDK's: as the caller decided, else OTEL_TRACES_SAMPLER.
  */
 export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options: TracerOptions = {}): Promise<Tracer> {
   if (config.otlpEndpoint === null) return { sink: { upstreamHeaders: passOn }, close: async () => {} };
-  const [{ ROOT_CONTEXT, SpanKind, trace }, { AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, TracerProvider }, { OTLPTraceExporter }] =
-    await Promise.all([import('@opentelemetry/api'), import('@opentelemetry/sdk-trace'), import('@opentelemetry/exporter-trace-otlp-http')]);
+  const [{ ROOT_CONTEXT, SpanKind, trace }, { BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+  ]);
   const statusError: SpanStatusCode.ERROR = 2;
 
   const exporter = new OTLPTraceExporter({ url: `${config.otlpEndpoint.replace(/\/+$/, '')}/v1/traces`, timeoutMillis: CLOSE_MS });
@@ -42,7 +45,6 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
     });
   const provider = new TracerProvider({
     resource: describeProcess(options.version),
-    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
     spanLimits: { attributeValueLengthLimit: ATTRIBUTE_TEXT_MAX },
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize: 8192 })],
   });

@@ -1,0 +1,88 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+// What a key may do of what its account could: services, money, and how often the money starts anew.
+
+let spine: Spine;
+let skew = 0;
+beforeAll(async () => {
+  spine = await startSpine({ toml: `${UNHURRIED}${modelBlock({ name: 'test/other', provider: 'Other', url: '{provider}' })}`, now: () => Date.now() + skew });
+});
+afterAll(() => spine.stop());
+afterEach(async () => {
+  expect(await spine.faults()).toEqual([]);
+});
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const chat = (key: string, content = 'hello', more: object = {}) => spine.post('/chat/completions', ask(content, more), bearer(key));
+const keyOf = async (key: string) => ((await (await spine.get('/key', bearer(key))).json()) as { data: { usage: number; limit_remaining: number } }).data;
+
+describe('allowed services', () => {
+  test('others are 403, in every form of their name, also as a fallback, and nothing is locked', async () => {
+    const { key } = await spine.tenant('narrow', '1', { allowedServices: ['test/model'] });
+    expect((await chat(key)).status).toBe(200);
+    const provider = spine.app.catalog.offers().find(({ service }) => service === 'test/other')!.provider.id;
+    const locks = (await spine.locks()).length;
+    for (const more of [{ model: 'test/other' }, { model: 'test/other:floor' }, { model: `${provider}:test/other` }, { models: ['test/other'] }]) {
+      const response = await chat(key, 'hello', more);
+      expect(response.status).toBe(403);
+      expect(await response.json()).toMatchObject({ error: { type: 'permission_denied', code: 403, param: 'model' } });
+    }
+    expect(await spine.locks()).toHaveLength(locks);
+  });
+});
+
+describe('a spending limit', () => {
+  test('a call whose estimate goes beyond it is 402 although the account has money', async () => {
+    const { key } = await spine.tenant('rich', '10', { limit: 300n });
+    // About 100 + 2 × 50 micro-USD are locked for each.
+    expect((await chat(key, 'hello !tokens:50')).status).toBe(200);
+    const response = await chat(key, 'hello', { max_tokens: 4000 });
+    expect(response.status).toBe(402);
+    const { error } = (await response.json()) as { error: { message: string; type: string; code: number } };
+    expect(error).toMatchObject({ type: 'insufficient_balance', code: 402 });
+    expect(error.message).toMatch(/^Spending limit of this API key is too low for estimated cost: 0\.00\d+ USDC$/);
+  });
+
+  test('holds against calls at the same time, to the last micro-USD', async () => {
+    const { key } = await spine.tenant('burst', '10', { limit: 1_000n });
+    const statuses = await Promise.all(Array.from({ length: 60 }, async () => (await chat(key, 'hello !tokens:50 !head-delay:50')).status));
+    expect(new Set(statuses)).toEqual(new Set([200, 402]));
+    await spine.quiet();
+    const { usage, limit_remaining } = await keyOf(key);
+    expect(usage).toBeLessThanOrEqual(0.001);
+    expect(usage + limit_remaining).toBeCloseTo(0.001, 9);
+  });
+
+  test('counts what was charged, not what was locked', async () => {
+    const { key } = await spine.tenant('frugal', '10', { limit: 1_000n });
+    for (let i = 0; i < 10; i++) expect((await chat(key, 'hello !tokens:1')).status).toBe(200);
+    const { usage } = await keyOf(key);
+    expect(usage).toBe((10 * (spine.provider.log.at(-1)!.promptTokens + 2)) / 1e6);
+  });
+
+  test('a failed call gives its part back', async () => {
+    const { key } = await spine.tenant('unlucky', '10', { limit: 300n });
+    for (let i = 0; i < 3; i++) expect((await chat(key, 'hello !status:400')).status).toBe(400);
+    expect(await keyOf(key)).toMatchObject({ usage: 0, limit_remaining: 0.0003 });
+  });
+
+  test.each([
+    ['daily', 86_400_000],
+    ['weekly', 7 * 86_400_000],
+    ['monthly', 31 * 86_400_000],
+  ] as const)('%s: starts anew', async (limitReset, ms) => {
+    const { key } = await spine.tenant(`reset-${limitReset}`, '10', { limit: 260n, limitReset });
+    const spend = async () => {
+      let passed = 0;
+      while ((await chat(key, 'hello !tokens:50')).status === 200) passed++;
+      return passed;
+    };
+    const first = await spend();
+    expect(first).toBeGreaterThan(0);
+    expect(await spend()).toBe(0);
+    skew += ms;
+    expect((await keyOf(key)).usage).toBe(0);
+    expect(await spend()).toBe(first);
+  });
+});
