@@ -61,12 +61,14 @@ async function measure(engine: string, options: Parameters<typeof openDatabase>[
 
 async function drive(ledger: Ledger, concurrency: number, forMs: number, prefix: string) {
   let pairs = 0;
+  let count = 0;
   const lockMs: number[] = [];
   const cpu = process.cpuUsage();
   const begun = performance.now();
   const worker = async (index: number) => {
     for (let turn = 0; performance.now() - begun < forMs; turn += 1) {
-      const id = `${prefix}-${index}-${turn}`;
+      // As the gateway makes them: a prefix of the process and a counter.
+      const id = `gen-${prefix}-${(count += 1).toString(36).padStart(8, '0')}`;
       const asked = performance.now();
       const locked = await ledger.lock({
         id,

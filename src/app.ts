@@ -43,11 +43,13 @@ import {
   createTracer,
   GatewayError,
   healthRoutes,
+  limitedAs,
   metricsRoutes,
   offersFromConfig,
   providerRoutes,
   referenceRoutes,
   refuseLock,
+  spendTokens,
   toBillable,
   type Call,
   type Catalog,
@@ -150,6 +152,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       onRefused: observer.failed,
       onResolved: (call, resolution) => {
         observer.resolved(call, resolution);
+        const used = resolution.end?.usage;
+        if (used) void spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), Number((used.prompt ?? 0n) + (used.completion ?? 0n)));
         if (resolution.state === 'unresolved') logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
       },
     });
@@ -161,7 +165,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       },
       limiter,
       policy: (caller) => policies.of(caller),
-      onRateLimited: () => metrics.rateLimited('requests'),
+      onRateLimited: metrics.rateLimited,
       catalog,
       router,
       health,

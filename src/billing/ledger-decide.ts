@@ -15,6 +15,7 @@ import type { MicroUsd } from './money.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
+/** Of a lock of an earlier batch only what decides is read: its resolution is blank until this batch fills it in. */
 export type LockRow = Mutable<LockRecord>;
 
 export interface AccountRow {
@@ -70,9 +71,35 @@ export interface Decision {
   readonly accounts: readonly AccountChange[];
   readonly budgets: readonly BudgetChange[];
   readonly newLocks: readonly LockRow[];
-  /** Locks that were held before this batch and are resolved by it. */
+  /** Locks that this batch resolves, of earlier batches and of its own. */
   readonly resolvedLocks: readonly LockRow[];
   readonly transfers: readonly TransferRequest[];
+}
+
+type OpenLock = Pick<LockRecord, 'id' | 'account' | 'amount' | 'prices' | 'budget' | 'state' | 'createdAt' | 'expiresAt' | 'lockDetail'>;
+
+/** A lock without a resolution. */
+export function openLock({ id, account, amount, prices, budget, state, createdAt, expiresAt, lockDetail }: OpenLock): LockRow {
+  return {
+    id,
+    account,
+    amount,
+    prices,
+    budget,
+    state,
+    price: null,
+    provider: null,
+    charged: 0n,
+    fee: 0n,
+    drawn: 0n,
+    shortfall: 0n,
+    createdAt,
+    expiresAt,
+    resolvedAt: null,
+    lockDetail,
+    usage: null,
+    detail: null,
+  };
 }
 
 /**
@@ -83,7 +110,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
   const accounts = new Map<string, AccountChange | null>();
   const budgets = new Map<string, BudgetChange>();
   const locks = new Map<string, LockRow | undefined>();
-  const newLocks = new Set<LockRow>();
+  const newLocks: LockRow[] = [];
   const resolvedLocks: LockRow[] = [];
   const transfers = new Map<string, TransferRequest>();
   const journal: JournalRow[] = [];
@@ -132,28 +159,9 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     }
     escrow.available -= amount;
     escrow.locked += amount;
-    const row: LockRow = {
-      id,
-      account: request.account,
-      amount,
-      prices: request.prices,
-      budget: request.budget?.id ?? null,
-      state: 'held',
-      price: null,
-      provider: null,
-      charged: 0n,
-      fee: 0n,
-      drawn: 0n,
-      shortfall: 0n,
-      createdAt: now,
-      expiresAt: request.expiresAt,
-      resolvedAt: null,
-      lockDetail: request.detail,
-      usage: null,
-      detail: null,
-    };
+    const row = openLock({ ...request, budget: request.budget?.id ?? null, state: 'held', createdAt: now, lockDetail: request.detail });
     locks.set(id, row);
-    newLocks.add(row);
+    newLocks.push(row);
     journal.push({ kind: 'lock', id, account: name, counterparty: null, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at: now });
     return { ok: true, available: escrow.available };
   };
@@ -163,12 +171,11 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     if (!row) return 'not_found';
     return row.state === 'held' ? row : 'already_resolved';
   };
-  /** A lock of an earlier batch is written as resolved; one of this batch is written once, with its end. */
   const resolve = (row: LockRow, state: LockRow['state'], detail: string | null) => {
     row.state = state;
     row.resolvedAt = now;
     row.detail = detail;
-    if (!newLocks.has(row)) resolvedLocks.push(row);
+    resolvedLocks.push(row);
   };
 
   const settle = (request: SettleRequest): SettleResult => {
@@ -259,7 +266,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
       .filter((row) => row !== null)
       .filter((row) => row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore),
     budgets: [...budgets.values()].filter((row) => row.spent !== row.spentBefore || row.locked !== row.lockedBefore),
-    newLocks: [...newLocks],
+    newLocks,
     resolvedLocks,
     transfers: [...transfers.values()],
   };

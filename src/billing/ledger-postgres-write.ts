@@ -13,7 +13,12 @@ export interface BatchHeader {
 export function commitParams(decision: Decision, { chain, n, at, prev, hash }: BatchHeader): readonly Value[] {
   const changed = decision.accounts.filter((row) => !row.isNew);
   const opened = decision.accounts.filter((row) => row.isNew);
-  const { budgets, newLocks, resolvedLocks, transfers } = decision;
+  const { budgets, transfers } = decision;
+  const isNew = new Set(decision.newLocks);
+  const resolved = decision.resolvedLocks.filter((row) => !isNew.has(row));
+  // Opened and resolved in one batch is rare. Those come first, so that the arrays of resolutions can end with them: SQL fills them up with NULL.
+  const ended = decision.newLocks.filter((row) => row.resolvedAt !== null);
+  const newLocks = [...ended, ...decision.newLocks.filter((row) => row.resolvedAt === null)];
   const journal: readonly JournalRow[] = decision.journal;
   return [
     texts(changed, (row) => row.id),
@@ -30,30 +35,30 @@ export function commitParams(decision: Decision, { chain, n, at, prev, hash }: B
     numbers(newLocks, (row) => row.amount),
     texts(newLocks, (row) => JSON.stringify(row.prices)),
     texts(newLocks, (row) => row.budget),
-    texts(newLocks, (row) => row.state),
-    texts(newLocks, (row) => row.price),
-    texts(newLocks, (row) => row.provider),
-    numbers(newLocks, (row) => row.charged),
-    numbers(newLocks, (row) => row.fee),
-    numbers(newLocks, (row) => row.drawn),
-    numbers(newLocks, (row) => row.shortfall),
     numbers(newLocks, (row) => row.createdAt),
     numbers(newLocks, (row) => row.expiresAt),
-    numbers(newLocks, (row) => row.resolvedAt),
     texts(newLocks, (row) => row.lockDetail),
-    texts(newLocks, (row) => row.usage),
-    texts(newLocks, (row) => row.detail),
-    texts(resolvedLocks, (row) => row.id),
-    texts(resolvedLocks, (row) => row.state),
-    texts(resolvedLocks, (row) => row.price),
-    texts(resolvedLocks, (row) => row.provider),
-    numbers(resolvedLocks, (row) => row.charged),
-    numbers(resolvedLocks, (row) => row.fee),
-    numbers(resolvedLocks, (row) => row.drawn),
-    numbers(resolvedLocks, (row) => row.shortfall),
-    numbers(resolvedLocks, (row) => row.resolvedAt),
-    texts(resolvedLocks, (row) => row.usage),
-    texts(resolvedLocks, (row) => row.detail),
+    texts(ended, (row) => row.state),
+    texts(ended, (row) => row.price),
+    texts(ended, (row) => row.provider),
+    numbers(ended, (row) => row.charged),
+    numbers(ended, (row) => row.fee),
+    numbers(ended, (row) => row.drawn),
+    numbers(ended, (row) => row.shortfall),
+    numbers(ended, (row) => row.resolvedAt),
+    texts(ended, (row) => row.usage),
+    texts(ended, (row) => row.detail),
+    texts(resolved, (row) => row.id),
+    texts(resolved, (row) => row.state),
+    texts(resolved, (row) => row.price),
+    texts(resolved, (row) => row.provider),
+    numbers(resolved, (row) => row.charged),
+    numbers(resolved, (row) => row.fee),
+    numbers(resolved, (row) => row.drawn),
+    numbers(resolved, (row) => row.shortfall),
+    numbers(resolved, (row) => row.resolvedAt),
+    texts(resolved, (row) => row.usage),
+    texts(resolved, (row) => row.detail),
     texts(transfers, (row) => row.id),
     texts(transfers, (row) => row.from),
     texts(transfers, (row) => row.to),
@@ -71,7 +76,7 @@ export function commitParams(decision: Decision, { chain, n, at, prev, hash }: B
     at,
     chain,
     n,
-    resolvedLocks.length,
+    resolved.length,
     journal.length,
     prev,
     hash,

@@ -6,7 +6,7 @@ import type { Attempt, Engine } from './ledger-engine.ts';
 import { GENESIS, hashBatch, type ChainHead } from './ledger-journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { commitParams, texts } from './ledger-postgres-write.ts';
-import { toAccount, toBudget, toLock } from './ledger-rows.ts';
+import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const SETUP = [load('pg-setup-plans'), load('pg-setup-limits'), load('pg-setup-durable')];
@@ -149,7 +149,7 @@ async function readState(
     committed = doubts.find((doubt) => doubt.hash === hash);
   }
   const accounts = new Map(accountRows!.map((row) => [row.id, toAccount(row)]));
-  const locks = new Map(lockRows!.map((row) => [row.id, toLock(row)]));
+  const locks = new Map(lockRows!.map((row) => [row.id, toOpenLock(row)]));
   const transfers = new Set(transferRows!.map((row) => row.id));
   return {
     head,

@@ -2,7 +2,7 @@ import { loadStatement, type Prepare, type Row } from '#store';
 import { decide, type LedgerState } from './ledger-decide.ts';
 import { GENESIS, hashBatch } from './ledger-journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
-import { toAccount, toBudget, toLock } from './ledger-rows.ts';
+import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
 
 /** One batch for the embedded engine; runs in the database's worker, inside one transaction. */
 export interface SqliteBatch {
@@ -16,7 +16,7 @@ const FIND_ACCOUNT = load('find-account');
 const PUT_ACCOUNT = load('put-account');
 const FIND_BUDGET = load('find-budget');
 const PUT_BUDGET = load('put-budget');
-const FIND_LOCK = load('find-lock');
+const FIND_LOCK = load('find-lock-to-resolve');
 const INSERT_LOCK = load('insert-lock');
 const RESOLVE_LOCK = load('resolve-lock');
 const FIND_TRANSFER = load('find-transfer');
@@ -36,26 +36,7 @@ export function run(prepare: Prepare, args: unknown): readonly OperationResult[]
   for (const row of decision.budgets) putBudget.run(row.id, row.spent, row.locked);
   const insertLock = prepare(INSERT_LOCK);
   for (const row of decision.newLocks)
-    insertLock.run(
-      row.id,
-      row.account,
-      row.amount,
-      JSON.stringify(row.prices),
-      row.budget,
-      row.state,
-      row.price,
-      row.provider,
-      row.charged,
-      row.fee,
-      row.drawn,
-      row.shortfall,
-      row.createdAt,
-      row.expiresAt,
-      row.resolvedAt,
-      row.lockDetail,
-      row.usage,
-      row.detail,
-    );
+    insertLock.run(row.id, row.account, row.amount, JSON.stringify(row.prices), row.budget, row.createdAt, row.expiresAt, row.lockDetail);
   const resolveLock = prepare(RESOLVE_LOCK);
   for (const row of decision.resolvedLocks)
     resolveLock.run(
@@ -108,7 +89,7 @@ function stateOf(prepare: Prepare): LedgerState {
   const read = <T>(row: unknown, convert: (row: Row) => T): T | undefined => (row === undefined ? undefined : convert(row as Row));
   return {
     account: (id) => read(account.get(id), toAccount),
-    lock: (id) => read(lock.get(id), toLock),
+    lock: (id) => read(lock.get(id), toOpenLock),
     budget: (id) => read(budget.get(id), toBudget),
     hasTransfer: (id) => transfer.get(id) !== undefined,
   };

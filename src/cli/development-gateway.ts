@@ -13,6 +13,7 @@ import type { StartFlags } from './start.ts';
 import { painter, type Paint } from './terminal.ts';
 
 const PLAY_MONEY = 10n * MICRO_PER_USD;
+const LOOPBACK = /^(?:127\.|localhost$|::1$)/;
 const PLAY_TRANSFER = 'development-play-money';
 
 /** A gateway to try things with: demo provider, account with play money, key. Runs until a signal ends it. */
@@ -27,6 +28,8 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   const adminKey = config.adminKey ?? loadAdminKey(config.dataDir);
   const [demo, found] = await Promise.all([startDemo(), findLocalProviders(process.env)]);
   const hints: string[] = [];
+  if (!LOOPBACK.test(config.host))
+    hints.push(`It listens on ${config.host}: others on the network can reach it. For more than a try use tollgate serve.`);
   let key = '';
 
   const offered = await chooseLocal(found, flags, hints).catch(async (error: unknown) => {

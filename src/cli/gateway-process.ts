@@ -18,6 +18,7 @@ export interface GatewayHooks {
 
 /** A terminal, npm and the launcher each pass a Ctrl-C on: what comes within this time is one. */
 const SAME_SIGNAL_MS = 500;
+const PARENT_CHECK_MS = 500;
 
 /**
  * Runs a gateway until a signal ends it: the first stops it gracefully, a second at once.
@@ -56,8 +57,14 @@ function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
       resolve();
     } else if (now - first > SAME_SIGNAL_MS) process.exit(signal === 'SIGINT' ? 130 : 143);
   };
-  // The launcher, when there is one, is gone: nobody will stop this process any more.
+  // Whoever started this process is gone, and with it the way to stop it: the launcher, or the shell of `npm start`,
+  // which dies of a SIGTERM without passing it on.
   const onOrphaned = () => resolve();
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.env['npm_lifecycle_event'] && process.ppid !== parent) resolve();
+  }, PARENT_CHECK_MS);
+  watch.unref();
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
   process.on('disconnect', onOrphaned);
@@ -65,6 +72,7 @@ function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
   return {
     requested: promise,
     forget() {
+      clearInterval(watch);
       process.off('SIGINT', onSignal);
       process.off('SIGTERM', onSignal);
       process.off('disconnect', onOrphaned);

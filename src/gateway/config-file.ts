@@ -136,6 +136,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, services: readonly
       jsonDepthMax: values['limits.json_depth_max'],
       jsonKeysMax: values['limits.json_keys_max'],
       requestTimeoutMs: values['limits.request_timeout_ms'],
+      clientStallMs: values['limits.client_stall_ms'],
       drainOnShutdownMs: values['limits.drain_on_shutdown_ms'],
     },
     billing: {

@@ -92,6 +92,12 @@ export const OPTIONS = {
   'limits.json_depth_max': whole({ min: 8, max: 512, default: 64, meaning: 'Deepest nesting of a JSON body.' }),
   'limits.json_keys_max': whole({ min: 100, max: 1_000_000, default: 10_000, meaning: 'Most keys of a JSON body.' }),
   'limits.request_timeout_ms': whole({ min: 100, max: HOUR_MS, default: MINUTE_MS, meaning: 'Time that a client has to send its whole request.' }),
+  'limits.client_stall_ms': whole({
+    min: 100,
+    max: HOUR_MS,
+    default: MINUTE_MS,
+    meaning: 'How long a client may take nothing of an answer that waits for it; then it counts as gone.',
+  }),
   'limits.drain_on_shutdown_ms': whole({
     min: 0,
     max: HOUR_MS,

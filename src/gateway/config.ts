@@ -37,6 +37,8 @@ export interface LimitsConfig {
   readonly jsonKeysMax: number;
   /** Time a client has to send its whole request. */
   readonly requestTimeoutMs: number;
+  /** Time that a client may take nothing of an answer that waits for it; then it counts as gone. */
+  readonly clientStallMs: number;
   readonly drainOnShutdownMs: number;
 }
 

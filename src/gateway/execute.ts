@@ -36,7 +36,13 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
   };
   const leave = () => stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave, { once: true });
-  const timer = setTimeout(() => stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`)), call.timeoutMs);
+  /** The client has a chunk and has not asked for the next. */
+  let handedOut = false;
+  let clientBehind = false;
+  const timer = setTimeout(() => {
+    clientBehind = handedOut;
+    stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`));
+  }, call.timeoutMs);
 
   let given = false;
   let complete = false;
@@ -69,7 +75,9 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           const out = reader.data(chunk);
           if (out && out.byteLength > 0) {
             given = true;
+            handedOut = true;
             yield { type: 'data', bytes: out };
+            handedOut = false;
           }
           if (reader.finished) break;
         }
@@ -90,7 +98,8 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         yield toEndFrame(candidate, end, { attempt, firstByteMs: (firstByteAt || now) - startedAt, durationMs: now - call.startedAt });
         return;
       } catch (error) {
-        if (signal.aborted && !(error instanceof GatewayError)) {
+        // A client that reads too slowly for the clock is no failure of its provider, and what it was given is not free.
+        if ((signal.aborted || clientBehind) && !(error instanceof GatewayError)) {
           const end = reader?.cut();
           if (!end) throw error;
           yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt ? firstByteAt - startedAt : 0, durationMs: options.now() - call.startedAt });

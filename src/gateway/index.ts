@@ -34,3 +34,4 @@ export { createRouter, type RouterOptions } from './routing/weighted-router.ts';
 export { createExecute } from './execute.ts';
 export { createHttpUpstream, type Upstream, type UpstreamReply } from './upstream/upstream.ts';
 export { requireAdmission } from './account/admission.ts';
+export { spendTokens } from './limits/spend-tokens.ts';

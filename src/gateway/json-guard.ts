@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { GatewayError } from './errors.ts';
 
 /** How much structure a JSON text may have. The caps are checked on the bytes, before anything is built from them. */
@@ -5,6 +6,8 @@ export interface JsonLimits {
   readonly jsonDepthMax: number;
   /** Caps object keys, and objects and arrays together. */
   readonly jsonKeysMax: number;
+  /** What is no UTF-8 is replaced instead of refused. */
+  readonly repairText?: boolean;
 }
 
 const QUOTE = 0x22;
@@ -32,6 +35,7 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
   const { inexact } = checkStructure(buffer, start, limits);
+  if (!limits.repairText && !isUtf8(buffer)) throw new GatewayError('invalid_request', 'The body is not valid UTF-8');
   const text = buffer.toString('utf8', start);
   try {
     return (inexact ? JSON.parse(text, keepExact) : JSON.parse(text)) as unknown;

@@ -43,8 +43,8 @@ export interface Admission {
 export interface Pipeline {
   /** Authenticates and counts one request against the caller's limits. Throws GatewayError `unauthorized`, `rate_limit_exceeded`. */
   admit(headers: IncomingHttpHeaders): Promise<Admission>;
-  /** Resolves the target to priced candidates and authorises the caller for them. Throws GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`. */
-  prepare(request: CallRequest): Call;
+  /** Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had to be known before. Throws GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`. */
+  prepare(request: CallRequest, id?: string): Call;
   /**
    * Locks, forwards and settles. Iterate to the end; abort `signal` when the client is gone.
    * Throws GatewayError before or during the stream. The last frame is `settled`.
@@ -59,7 +59,7 @@ export interface PipelineOptions {
   readonly authenticate: (headers: IncomingHttpHeaders) => Caller | Promise<Caller>;
   readonly limiter: RateLimiter;
   readonly policy: (caller: Caller) => RatePolicy;
-  readonly onRateLimited: (caller: Caller) => void;
+  readonly onRateLimited: (of: 'requests' | 'tokens') => void;
   readonly catalog: Catalog;
   readonly router: Router;
   readonly health: Health;
@@ -79,15 +79,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     async admit(headers) {
       const caller = await options.authenticate(headers);
-      const rate = await options.limiter.take(caller.key?.hash ?? caller.account, options.policy(caller), { requests: 1, tokens: 0 });
+      // What a call uses is known at its end and counted then; to begin, there must be a token left.
+      const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), ONE_REQUEST);
       if (!rate.allowed) {
-        options.onRateLimited(caller);
+        options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
         throw rateLimitError(rate);
       }
       return { caller, rate };
     },
 
-    prepare(request) {
+    prepare(request, id = newCallId()) {
       const candidates: Candidate[] = [];
       let service: string | null = null;
       let offered: readonly Offer[] = [];
@@ -112,7 +113,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       }
       if (candidates.length === 0) throw unfit ?? unavailable(request, offered, options.health);
       return {
-        id: nextCallId(),
+        id,
         primitive: request.primitive,
         caller: request.caller,
         requestId: request.requestId,
@@ -129,6 +130,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       };
     },
   };
+}
+
+const ONE_REQUEST = { requests: 1, tokens: 1 };
+
+/** What a caller's rate is counted under. */
+export function limitedAs(caller: Caller): string {
+  return caller.key?.hash ?? caller.account;
 }
 
 /** The most a call can cost at an offer; never 0 where anything is priced, so that no work is free by rounding. */
@@ -199,6 +207,6 @@ const idPrefix = `gen-${randomBytes(9).toString('base64url').replaceAll('-', 'A'
 let idCounter = 0;
 
 /** Unique over all processes: a random prefix per process and a counter, cheaper than a UUID a call. */
-function nextCallId(): string {
+export function newCallId(): string {
   return `${idPrefix}${(idCounter++).toString(36).padStart(6, '0')}`;
 }

@@ -5,7 +5,7 @@ import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-
 type Json = Record<string, unknown>;
 
 /** Providers' replies may be larger than requests: log probabilities alone are a dozen keys a token. */
-const REPLY_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000 };
+const REPLY_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000, repairText: true };
 
 /** Reads a reply that is one JSON object. Nothing goes out before its end, so that a failed reply can be retried elsewhere. */
 export function createChatReplyReader(context: ReplyContext): ReplyReader {

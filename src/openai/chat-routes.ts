@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
-import { createCheck, GatewayError, parseIdempotencyKey, parseJson, requireAdmission, type Config, type Idempotency, type Pipeline } from '#gateway';
+import { createCheck, GatewayError, newCallId, parseIdempotencyKey, parseJson, requireAdmission, type Config, type Idempotency, type Pipeline } from '#gateway';
 import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
 import { toCall } from './chat-to-call.ts';
 import { createKeepAlive } from './keep-alive.ts';
 import { answerOnce } from './idempotent-reply.ts';
-import { createHttpSink } from './reply-sink.ts';
+import { createHttpSink, type ReplySink } from './reply-sink.ts';
 
 export interface ChatDeps {
   readonly pipeline: Pipeline;
@@ -67,22 +67,26 @@ export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAl
           replyBytesMax: config.upstream.replyBytesMax,
           receipts: config.billing.receipts,
         });
-        const call = pipeline.prepare(callRequest);
-        exchange.callId = call.id;
+        const callId = newCallId();
         const gone = new AbortController();
         const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
+        const run = async (sink: ReplySink) => {
+          const call = pipeline.prepare(callRequest, callId);
+          exchange.callId = call.id;
+          await writeChatReply(call, pipeline.run(call, gone.signal), sink, options);
+        };
         const key = request.headers['idempotency-key'];
         if (key !== undefined) {
-          const use = { account: caller.account, key: parseIdempotencyKey(key), callId: call.id, bodyHash: hash('sha256', request.body ?? EMPTY) };
+          // What was answered before is answered again whether or not it could be run now, so nothing is chosen before the key is looked at.
+          const use = { account: caller.account, key: parseIdempotencyKey(key), callId, bodyHash: hash('sha256', request.body ?? EMPTY) };
           await answerOnce(
             idempotency,
             use,
-            createHttpSink(reply, () => {}),
-            (sink) => writeChatReply(call, pipeline.run(call, gone.signal), sink, options),
+            createHttpSink(reply, limits.clientStallMs, () => {}),
+            run,
           );
         } else {
-          const sink = createHttpSink(reply, () => gone.abort());
-          await writeChatReply(call, pipeline.run(call, gone.signal), sink, options);
+          await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));
         }
         // The client left before the head: there is nobody to answer.
         if (!reply.sent) reply.hijack();

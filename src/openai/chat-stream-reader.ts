@@ -9,7 +9,7 @@ import { createToolCallDeltas } from './tool-call-deltas.ts';
 
 type Json = Record<string, unknown>;
 
-const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000 };
+const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, repairText: true };
 
 /** No tokenizer makes tokens of more bytes than this on average; output beyond it has ignored its cap. */
 const BYTES_PER_TOKEN_MAX = 16;

@@ -9,15 +9,18 @@ export interface ReplySink {
   flush(): void;
   /** False when the client reads slower than this: wait for `drained` before writing more. */
   write(bytes: Uint8Array): boolean;
-  /** Resolves when more can be written, or the client is gone. */
+  /** Resolves when more can be written, or the client is gone. A client that takes nothing for too long is made to go. */
   drained(): Promise<void>;
   end(bytes: Uint8Array): void;
   /** Ends a reply that is not complete: `bytes` tell why. */
   fail(bytes: Uint8Array): void;
 }
 
-/** Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. */
-export function createHttpSink(reply: FastifyReply, onGone: () => void): ReplySink {
+/**
+ * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that stays, but takes nothing for
+ * `stallMs` while bytes wait for it, is cut off: else it could read all but the end of a reply and hold its settlement up until the lock expires.
+ */
+export function createHttpSink(reply: FastifyReply, stallMs: number, onGone: () => void): ReplySink {
   const { raw } = reply;
   let ended = false;
   let closed = raw.destroyed || raw.socket?.destroyed === true;
@@ -55,7 +58,11 @@ export function createHttpSink(reply: FastifyReply, onGone: () => void): ReplySi
     drained() {
       if (closed || !raw.writableNeedDrain) return Promise.resolve();
       return new Promise((resolve) => {
-        wake = resolve;
+        const stalled = setTimeout(() => raw.destroy(), stallMs);
+        wake = () => {
+          clearTimeout(stalled);
+          resolve();
+        };
         raw.once('drain', resume);
       });
     },

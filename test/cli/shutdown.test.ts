@@ -71,4 +71,14 @@ describe('a stop', () => {
     const audit = await place.run(['audit', '--json']);
     expect(JSON.parse(audit.output)).toMatchObject({ ok: true, totals: { locksHeld: 1 } });
   });
+
+  it('comes with the end of the shell that npm runs its scripts in', async () => {
+    const shell = await place.gateway(['start'], { npm_lifecycle_event: 'start' }, 'shell');
+    shell.signal('SIGTERM');
+    // Its output is open for as long as the gateway lives.
+    await shell.exited;
+    expect(shell.signalCode).toBe('SIGTERM');
+    expect(shell.output()).toContain('Stopping');
+    expect(await readdir(place.data)).not.toContain('gateway.json');
+  });
 });

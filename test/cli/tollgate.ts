@@ -17,8 +17,8 @@ export interface Place {
   readonly dir: string;
   readonly data: string;
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
-  /** Starts a gateway and waits until it says that it listens. */
-  gateway(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<ServerProcess>;
+  /** Starts a gateway and waits until it says that it listens. `shell`: as the child of one, as npm does it. */
+  gateway(args: readonly string[], env?: NodeJS.ProcessEnv, under?: 'shell'): Promise<ServerProcess>;
   /** A JSON file of the data directory. */
   read(name: string): Promise<Record<string, string>>;
   clear(): Promise<void>;
@@ -28,12 +28,13 @@ export async function makePlace(): Promise<Place> {
   const dir = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
   const data = join(dir, 'data');
   const keepers: ReturnType<typeof createKeeper>[] = [];
-  const launch = (args: readonly string[], env: NodeJS.ProcessEnv) => {
+  const launch = (args: readonly string[], env: NodeJS.ProcessEnv, under?: 'shell') => {
     const keeper = createKeeper([]);
     keepers.push(keeper);
     return keeper.start({
-      file: process.execPath,
-      args: [LAUNCHER, ...args],
+      ...(under
+        ? { file: '/bin/sh', args: ['-c', '"$0" "$@"; exit $?', process.execPath, LAUNCHER, ...args] }
+        : { file: process.execPath, args: [LAUNCHER, ...args] }),
       cwd: dir,
       // Nothing of the machine that runs the tests: no Ollama, no keys, no terminal.
       env: { PATH: process.env['PATH'], HOME: dir, TOLLGATE_DATA: data, PORT: '0', OLLAMA_HOST: '127.0.0.1:9', ...env },
@@ -47,8 +48,8 @@ export async function makePlace(): Promise<Place> {
       await child.exited;
       return { code: child.exitCode, signal: child.signalCode, output: child.output() };
     },
-    async gateway(args, env = {}) {
-      const child = launch(args, env);
+    async gateway(args, env = {}, under) {
+      const child = launch(args, env, under);
       await child.wrote(args[0] === 'start' ? 'Ctrl-C stops it.' : '"msg":"listening"');
       return child;
     },

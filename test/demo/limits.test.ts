@@ -28,6 +28,19 @@ it('max_tokens cuts each choice and says so', async () => {
   }
 });
 
+it('an answer that just fits is not cut', async () => {
+  const { usage } = await started.ask('count to 5');
+  const length = usage?.completion_tokens ?? 0;
+  expect((await started.ask('count to 5', { max_completion_tokens: length })).choices[0]).toMatchObject({
+    message: { content: '1, 2, 3, 4, 5.' },
+    finish_reason: 'stop',
+  });
+  expect((await started.ask('count to 5', { max_completion_tokens: length - 1 })).choices[0]).toMatchObject({
+    message: { content: '1, 2, 3, 4, 5' },
+    finish_reason: 'length',
+  });
+});
+
 it('stops before the first stop sequence', async () => {
   const reply = await started.ask('count to 9', { stop: ['7', ' 5'] });
   expect(reply.choices[0]).toMatchObject({ message: { content: '1, 2, 3, 4,' }, finish_reason: 'stop' });

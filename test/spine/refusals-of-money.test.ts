@@ -17,13 +17,13 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 test.each([false, true])('funded but too low: 402 that says the estimate (stream: %s)', async (stream) => {
   const { key } = await spine.tenant(`poor-${stream}`, '0.000001');
-  // 4,096 tokens at 2 USD per 1M, and the bound of a prompt of 993 bytes: 993 + 64 + 16 at 1 USD per 1M.
+  // 4,096 tokens at 2 USD per 1M, and the bound of a prompt of 993 bytes and its role: 997 + 64 + 16 at 1 USD per 1M.
   const response = await spine.post('/chat/completions', ask('x'.repeat(993), { max_tokens: 4096, stream }), bearer(key));
   expect(response.status).toBe(402);
   expect(response.headers.get('content-type')).toContain('application/json');
   const body = (await response.json()) as { error: { message: string } };
   expect(body.error).toMatchObject({ type: 'insufficient_balance', code: 402 });
-  expect(body.error.message).toBe(`Insufficient balance for estimated cost: 0.00${2 * 4096 + 993 + 64 + 16} USDC`);
+  expect(body.error.message).toBe(`Insufficient balance for estimated cost: 0.00${2 * 4096 + 997 + 64 + 16} USDC`);
   expect(await (await spine.get('/session/balance', bearer(key))).json()).toMatchObject({ balance_micro_usdc: 1, balance_usd: '0.000001' });
 });
 

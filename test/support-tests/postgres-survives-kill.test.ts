@@ -55,3 +55,13 @@ it('frozen, it answers nothing until it is thawed', async () => {
   expect(await answer).toEqual([{ one: 1 }]);
   await client.end();
 });
+
+it('frozen, it can be killed and started again', async () => {
+  const client = new Client({ connectionString: postgres.url });
+  client.on('error', () => {});
+  await client.connect();
+  postgres.freeze();
+  await postgres.kill9();
+  await postgres.restart();
+  expect(await query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});

@@ -16,8 +16,13 @@ changed_budgets AS (
   WHERE budgets.id = c.id
 ),
 new_locks AS (
-  INSERT INTO locks (id, account, amount, prices, budget, state, price, provider, charged, fee, drawn, shortfall, created_at, expires_at, resolved_at, lock_detail, usage, detail)
-  SELECT * FROM unnest($10::text[], $11::text[], $12::bigint[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::text[], $26::text[], $27::text[])
+  INSERT INTO locks (id, account, amount, prices, budget, created_at, expires_at, lock_detail,
+    state, price, provider, charged, fee, drawn, shortfall, resolved_at, usage, detail)
+  SELECT id, account, amount, prices, budget, created_at, expires_at, lock_detail,
+    COALESCE(state, 'held'), price, provider, COALESCE(charged, 0), COALESCE(fee, 0), COALESCE(drawn, 0), COALESCE(shortfall, 0), resolved_at, usage, detail
+  FROM unnest($10::text[], $11::text[], $12::bigint[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::text[], $18::text[], $19::text[], $20::text[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::text[], $27::text[])
+    AS n (id, account, amount, prices, budget, created_at, expires_at, lock_detail,
+      state, price, provider, charged, fee, drawn, shortfall, resolved_at, usage, detail)
 ),
 resolved_locks AS (
   UPDATE locks SET state = r.state, price = r.price, provider = r.provider, charged = r.charged, fee = r.fee, drawn = r.drawn,

@@ -1,5 +1,4 @@
 import type { Span, SpanStatusCode } from '@opentelemetry/api';
-import type { TracerProviderOptions } from '@opentelemetry/sdk-trace';
 import type { Call } from '../call.ts';
 import type { Config } from '../config.ts';
 import { statusOf } from './call-log.ts';
@@ -28,10 +27,11 @@ const ATTRIBUTE_TEXT_MAX = 256;
  */
 export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options: TracerOptions = {}): Promise<Tracer> {
   if (config.otlpEndpoint === null) return { sink: { upstreamHeaders: passOn }, close: async () => {} };
-  const [{ ROOT_CONTEXT, SpanKind, trace }, { BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }] = await Promise.all([
+  const [{ ROOT_CONTEXT, SpanKind, trace }, { BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/sdk-trace'),
     import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
   ]);
   const statusError: SpanStatusCode.ERROR = 2;
 
@@ -44,7 +44,7 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
       done({ code: 0 });
     });
   const provider = new TracerProvider({
-    resource: describeProcess(options.version),
+    resource: resourceFromAttributes({ 'service.name': 'tollgate', ...(options.version === undefined ? {} : { 'service.version': options.version }) }),
     spanLimits: { attributeValueLengthLimit: ATTRIBUTE_TEXT_MAX },
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize: 8192 })],
   });
@@ -125,12 +125,3 @@ function passOn(call: Call): Readonly<Record<string, string>> | null {
   return parent ? { traceparent: formatTraceParent(parent) } : null;
 }
 
-/** Who sends the traces. */
-function describeProcess(version: string | undefined): NonNullable<TracerProviderOptions['resource']> {
-  const resource: NonNullable<TracerProviderOptions['resource']> = {
-    attributes: { 'service.name': 'tollgate', ...(version === undefined ? {} : { 'service.version': version }) },
-    merge: (other) => other ?? resource,
-    getRawAttributes: () => Object.entries(resource.attributes),
-  };
-  return resource;
-}

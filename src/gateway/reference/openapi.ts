@@ -1,5 +1,5 @@
 import swagger from '@fastify/swagger';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifySchema } from 'fastify';
 
 /** The order of chapters in the reference. A route names its chapter in `schema.tags`; one that is not here comes last. */
 const CHAPTERS = [
@@ -58,6 +58,7 @@ export async function describeRoutes(server: FastifyInstance, { version }: { rea
         schemas: { Error: ERROR_SCHEMA as never },
       },
     },
+    transform: ({ schema, url }) => nameWildcard(schema, url),
     transformObject: (document) => {
       if (!('openapiObject' in document)) return {};
       const { openapiObject } = document;
@@ -86,4 +87,12 @@ export async function describeRoutes(server: FastifyInstance, { version }: { rea
 /** The paths of a document, with what this room reads of them. */
 export function pathsOf(document: object): PathTable {
   return (document as { paths?: PathTable }).paths ?? {};
+}
+
+/** OpenAPI has no wildcards: `/models/*` is shown as `/models/{name}`. */
+function nameWildcard(schema: FastifySchema | undefined, url: string): { schema: FastifySchema; url: string } {
+  const params: { readonly properties?: Readonly<Record<string, unknown>> } = schema?.params ?? {};
+  if (!schema || !url.endsWith('/*') || !params.properties?.['*']) return { schema: schema ?? {}, url };
+  const named = { ...params, required: ['name'], properties: { name: params.properties['*'] } };
+  return { schema: { ...schema, params: named }, url: url.replace(/\*$/, ':name') };
 }

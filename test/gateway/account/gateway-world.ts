@@ -29,6 +29,7 @@ const LIMITS: LimitsConfig = {
   jsonDepthMax: 64,
   jsonKeysMax: 1_000,
   requestTimeoutMs: 5_000,
+  clientStallMs: 10_000,
   drainOnShutdownMs: 0,
 };
 

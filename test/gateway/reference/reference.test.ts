@@ -19,6 +19,8 @@ beforeAll(async () => {
   await app.register(
     async (child) => {
       child.post('/chat/completions', { schema: { tags: ['Chat'], summary: 'Create a chat completion', body } }, async () => ({}));
+      const params = { type: 'object', properties: { '*': { type: 'string' } } };
+      child.get('/models/*', { schema: { tags: ['Models'], summary: 'Show a model', params } }, async () => ({}));
       child.get('/models', { schema: { tags: ['Models'], security: [], summary: 'List models' } }, async () => ({}));
     },
     { prefix: '/api/v1' },
@@ -52,7 +54,7 @@ describe('the reference', () => {
         '/api/v1/models': { get: { security: [] } },
       },
     });
-    expect(Object.keys(document.paths)).toEqual(['/api/v1/chat/completions', '/api/v1/models']);
+    expect(Object.keys(document.paths)).toEqual(['/api/v1/chat/completions', '/api/v1/models/{name}', '/api/v1/models']);
     expect(document.components.schemas.Error.properties.error.required).toEqual(['message', 'type', 'code']);
     expect(document.tags.map(({ name }) => name)).toEqual(['Chat', 'Models']);
   });

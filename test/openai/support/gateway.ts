@@ -46,6 +46,7 @@ export const LIMITS: LimitsConfig = {
   jsonDepthMax: 64,
   jsonKeysMax: 10_000,
   requestTimeoutMs: 10_000,
+  clientStallMs: 10_000,
   drainOnShutdownMs: 1_000,
 };
 
