@@ -1,6 +1,16 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
-import { createCheck, GatewayError, newCallId, parseIdempotencyKey, parseJson, requireAdmission, type Config, type Idempotency, type Pipeline } from '#gateway';
+import {
+  createCheck,
+  GatewayError,
+  newCallId,
+  parseIdempotencyKey,
+  parseJson,
+  requireAdmission,
+  type Config,
+  type Idempotency,
+  type Pipeline,
+} from '#gateway';
 import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
 import { toCall } from './chat-to-call.ts';

@@ -14,7 +14,7 @@ export interface RedisOptions {
  * answered now is rejected within `commandTimeoutMs` and not repeated. Close with `disconnect()`.
  * The driver is loaded only here, so that a gateway without Redis does not pay for it.
  */
-export async function connectRedis(url: string, { commandTimeoutMs = 50, onError = () => {} }: RedisOptions = {}): Promise<RedisClient> {
+export async function connectRedis(url: string, { commandTimeoutMs = 1_000, onError = () => {} }: RedisOptions = {}): Promise<RedisClient> {
   const { Redis: Client } = await import('ioredis');
   const client = new Client(url, {
     commandTimeout: commandTimeoutMs,

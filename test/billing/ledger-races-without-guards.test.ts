@@ -2,10 +2,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { createLedger as CreateLedger, Ledger } from '#billing';
 import { openEngine, type EngineName } from '../support/engines.ts';
 import { createMutant, type Mutant, type Mutation } from '../support/mutant.ts';
-import { raceLocks, type Race } from '../support/overspend-race.ts';
+import { raceLocks, type Race } from '../support/lock-race.ts';
 
 /*
- * The race of overspend.test.ts must fail without the guards, else it shows nothing.
+ * The race of ledger-races.test.ts must fail without the guards, else it shows nothing.
  * Three stand one behind the other: the decision's comparison, the row locks that make it true, the CHECK in the database.
  */
 const COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'escrow.available < amount', put: 'false' };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, createLedger, type Ledger } from '#billing';
+import { audit, createLedger, escrowOf, treasuryOf, type Ledger } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
-import { raceLocks } from '../support/overspend-race.ts';
+import { raceLocks } from '../support/lock-race.ts';
 
 const ATTEMPTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 10_000;
 const GATEWAYS = 3;
@@ -23,6 +23,48 @@ describe.each(ENGINES)('%s', (name) => {
   test('an account that can pay 1,000 locks gets exactly 1,000, however many race for them', async () => {
     const race = await raceLocks(ledgers, { width: 64, attempts: ATTEMPTS, affordable: 1_000 });
     expect(race).toEqual({ granted: 1_000, refused: ATTEMPTS - 1_000, failed: 0, available: 0n, locked: 10_000n });
+    expect(await audit(engine.database)).toMatchObject({ ok: true });
+  });
+
+  test('a budget that nobody used before grants exactly what it can, however many race for it', async () => {
+    const attempts = 600;
+    for (let round = 0; round < 5; round += 1) {
+      const account = `budgeted-${round}`;
+      await ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000_000n, memo: '' });
+      const budget = { id: `key-${round}`, limit: 1_000n };
+      const lock = (index: number) =>
+        ledgers[index % ledgers.length]!.lock({
+          id: `${account}-${index}`,
+          account,
+          amount: 10n,
+          prices: ['price-1'],
+          expiresAt: Date.now() + 600_000,
+          budget,
+          detail: '{}',
+        });
+      const results = await Promise.all(Array.from({ length: attempts }, (_, index) => lock(index)));
+      expect(results.filter(({ ok }) => ok)).toHaveLength(100);
+      expect(await ledgers[0]!.budget(budget.id)).toEqual({ spent: 0n, locked: 1_000n });
+    }
+    expect(await audit(engine.database)).toMatchObject({ ok: true });
+  });
+
+  test('a lock that all race to resolve is resolved once', async () => {
+    const account = 'resolved';
+    await ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000_000n, memo: '' });
+    const ids = Array.from({ length: 200 }, (_, index) => `resolve-${index}`);
+    await Promise.all(ids.map((id) => ledgers[0]!.lock({ id, account, amount: 10n, prices: ['price-1'], expiresAt: 0, detail: '{}' })));
+    const settle = { price: 'price-1', provider: 'p', charge: 0n, draw: false, feeBps: 0, usage: '{}', detail: '{}' };
+    const race = ids.map(async (id) => {
+      const results = await Promise.all(
+        ledgers.flatMap((ledger) => [ledger.settle({ id, ...settle }), ledger.release({ id, detail: '{}' }), ledger.settle({ id, ...settle })]),
+      );
+      return results.filter(({ ok }) => ok).length;
+    });
+    const expired = await ledgers[0]!.expire(Date.now());
+    const wins = await Promise.all(race);
+    expect(wins.reduce((sum, won) => sum + won, 0) + expired.length).toBe(ids.length);
+    expect(await ledgers[0]!.balance(escrowOf(account))).toEqual({ available: 1_000_000n, locked: 0n });
     expect(await audit(engine.database)).toMatchObject({ ok: true });
   });
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { applyTemplate, learnTemplate } from '../../src/openai/chunk-template.ts';
 import { createByteOutput } from '../../src/openai/byte-output.ts';
-import { chunkOf, CONTEXT, delta, events, stream, USAGE } from './support/replies.ts';
+import { chunkOf, CONTEXT, delta, events, stream, textOf, USAGE } from './support/replies.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 
@@ -17,6 +17,7 @@ const quirks = fc.constantFrom<Record<string, unknown>>(
   { created: 5 },
   { model: undefined },
   { usage: USAGE },
+  { usage: { ...USAGE, completion_tokens: 6, total_tokens: 18 } },
   { x: [1, { y: 'z' }] },
 );
 const choice = fc.oneof(
@@ -73,6 +74,21 @@ describe('the fast path of the stream reader', () => {
       expect(parse.mock.calls.length).toBeLessThan(10);
       parse.mockRestore();
     }
+  });
+
+  it('finds the text among fields of the same name', () => {
+    // The one that varies here is not the text.
+    const named = (mark: string) => ({ content: mark, note: '"content":"x"', ...chunkOf([{ content: 'same', ...delta('a') }]) });
+    const body = events(named('x'), named('y'), named('z'), chunkOf([delta('', 'stop')]), '[DONE]');
+    const outcome = stream(body);
+    expect(outcome).toEqual(stream(body, CONTEXT, { parseAll: true }));
+    expect(textOf(outcome)).toBe('aaa');
+  });
+
+  it('takes the claim of every chunk, also one that came before in another', () => {
+    const claim = (completion_tokens: number) => ({ usage: { prompt_tokens: 1, completion_tokens } });
+    const body = events(...[7, 8, 7].map((count) => chunkOf([delta('a')], claim(count))), chunkOf([delta('', 'stop')]), '[DONE]');
+    expect(stream(body).end!.usage).toEqual({ prompt: 1n, completion: 7n });
   });
 
   it('tells the form of a chunk from all others', () => {

@@ -47,9 +47,12 @@ describe('the last chunk of a stream', () => {
   });
 
   it('takes a finish reason that stands beside the choices', () => {
-    const { tail } = stream(events(chunkOf([delta('a')]), { ...chunkOf([{ index: 0, delta: {} }]), finish_reason: 'stop' }, '[DONE]'));
-    expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+    const { tail, end } = stream(
+      events(chunkOf([delta('a')]), { ...chunkOf([{ index: 0, delta: {} }]), finish_reason: 'length' }, usageChunk, '[DONE]'),
+    );
+    expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'length' }]);
     expect(JSON.parse(JSON.stringify(tail!.body))).not.toHaveProperty('finish_reason');
+    expect(end!.flags).toEqual([]);
   });
 
   it('belongs to the choice that finishes last when there are several', () => {

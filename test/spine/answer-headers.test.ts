@@ -16,7 +16,7 @@ afterEach(async () => {
 const RATES = ['limit', 'remaining', 'reset'].flatMap((what) => ['requests', 'tokens'].map((of) => `x-ratelimit-${what}-${of}`));
 
 test('not streamed: cost, provider, generation, receipt and rates', async () => {
-  const response = await spine.post('/chat/completions', ask('hello !tokens:7'));
+  const response = await spine.post('/chat/completions', ask('hello !tokens:7'), { 'x-receipt': '1' });
   const body = (await response.json()) as { id: string; object: string; model: string; created: number; usage: Record<string, unknown> & { cost: number; cost_details: object } };
   const cost = spine.provider.log.at(-1)!.promptTokens + 2 * 7;
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');

@@ -1,108 +1,68 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { openSocket } from '../support/raw-http.ts';
-import { ask, startSpine, type Spine } from '../support/spine.ts';
+import { startFirehose, type Firehose } from '../support/firehose.ts';
+import { postLazily } from '../support/lazy-reader.ts';
+import { ask, modelBlock, startSpine, type Spine } from '../support/spine.ts';
 
-// A client that takes nothing for too long, or reads too slowly for the clock of the call, pays for what it was given.
+// A client that takes nothing for too long, or reads too slowly for the clock of its call, pays for what it was given.
 
+const TOKENS = 6_000_000;
+let firehose: Firehose;
 let spine: Spine;
 beforeAll(async () => {
-  spine = await startSpine({
+  firehose = await startFirehose({ events: 3_000, eventBytes: 16_000 });
+});
+afterAll(() => firehose.stop());
+afterEach(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+});
+
+const start = (stallMs: number, callMs: number) =>
+  startSpine({
     toml: `
 [limits]
-requests_per_minute = 100000
-burst = 1000
-client_stall_ms = 700
+client_stall_ms = ${stallMs}
 [billing]
 drain_bytes = 1000000
 [upstream]
-call_timeout_ms = 3000
-cooldown_ms = 0
-${BIG}`,
+call_timeout_ms = ${callMs}
+${modelBlock({ name: 'test/long', provider: 'Firehose', url: firehose.url, contextLength: 20_000_000, maxOutputTokens: TOKENS })}`,
+    credit: '10000',
   });
-});
-afterAll(() => spine.stop());
-afterEach(async () => {
-  expect(await spine.faults()).toEqual([]);
-});
-
-const BIG = `
-[[models]]
-name = "test/long"
-display_name = "Test: Long"
-provider_name = "Test"
-context_length = 1000000
-max_output_tokens = 500000
-[models.pricing]
-prompt = 1
-completion = 2
-[models.params]
-model = "long"
-api_base = "{provider}"
-api_key = ""
-`;
-
-const long = (tokens: number) => ask(`hello !tokens:${tokens}`, { model: 'test/long', max_tokens: tokens, stream: true });
-
-/** A client that reads nothing until `read` is called. */
-async function lazyReader(body: unknown, key = spine.key) {
-  const socket = await openSocket(spine.origin);
-  socket.pause();
-  const text = JSON.stringify(body);
-  socket.write(
-    `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-  );
-  let bytes = 0;
-  let tail = '';
-  socket.on('data', (part: Buffer) => {
-    bytes += part.length;
-    tail = (tail + part.toString('latin1')).slice(-400);
-  });
-  socket.pause();
-  return {
-    socket,
-    get bytes() {
-      return bytes;
-    },
-    async read() {
-      const ended = once(socket, 'close');
-      socket.resume();
-      await ended;
-      return { bytes, tail };
-    },
-  };
-}
+const long = ask('hello', { model: 'test/long', max_tokens: TOKENS, stream: true });
+const uptime = async () => {
+  const { data } = (await (await spine.get('/models/test/long/endpoints')).json()) as { data: { endpoints: { uptime_last_1h: number | null }[] } };
+  return data.endpoints[0]!.uptime_last_1h;
+};
+/** Waits until the one call of this spine has begun and is resolved. */
+const resolved = async () => {
+  while ((await spine.locks()).length === 0 || (await spine.balance()).locked > 0n) await new Promise((resolve) => setTimeout(resolve, 20));
+  return spine.generation((await spine.locks())[0]!);
+};
 
 test('a client that stops reading for good is as good as gone: cut off, and charged for what was produced', async () => {
-  spine.provider.log.length = 0;
-  const before = await spine.balance();
-  const reader = await lazyReader(long(60_000));
-  await spine.provider.settled(1);
-  await spine.quiet();
-  const paid = before.available - (await spine.balance()).available;
-  expect(paid).toBeGreaterThan(1_000n);
-  expect(await spine.generation((await spine.locks()).at(-1)!)).toMatchObject({ state: 'settled', estimated: true, cancelled: true });
-  const closed = once(reader.socket, 'close');
+  spine = await start(400, 60_000);
+  const reader = await postLazily(spine.origin, spine.key, long);
+  const cut = once(reader.socket, 'close');
+  const generation = await resolved();
+  expect(generation).toMatchObject({ state: 'settled', estimated: true, cancelled: true });
+  expect(generation.cost_micro_usdc).toBeGreaterThan(1_000_000);
   reader.socket.resume();
-  await closed;
+  await cut;
+  // Nor is it held against the provider.
+  expect(await uptime()).not.toBe(0);
 });
 
-test('a client that reads all the time, but too slowly for the clock, does not get it for nothing', async () => {
-  spine.provider.log.length = 0;
-  const before = await spine.balance();
-  const { data: earlier } = (await (await spine.get('/providers')).json()) as { data: { uptime: number }[] };
-  const reader = await lazyReader(long(200_000));
-  const sip = setInterval(() => {
-    reader.socket.resume();
-    setImmediate(() => reader.socket.pause());
-  }, 50);
-  await spine.provider.settled(1);
-  clearInterval(sip);
-  reader.socket.resume();
-  await spine.quiet();
-  reader.socket.destroy();
-  expect(before.available - (await spine.balance()).available).toBeGreaterThan(1_000n);
-  // Nor is it held against the provider.
-  const { data: later } = (await (await spine.get('/providers')).json()) as { data: { uptime: number }[] };
-  expect(later[0]!.uptime ?? 1).toBe(earlier[0]!.uptime ?? 1);
+test('a client that reads too slowly for the clock of its call does not get it for nothing', async () => {
+  spine = await start(60_000, 1_000);
+  const reader = await postLazily(spine.origin, spine.key, long);
+  while ((await spine.balance()).locked === 0n) await new Promise((resolve) => setTimeout(resolve, 5));
+  // The clock of the call is over while a chunk is with the client.
+  await firehose.cutOff();
+  void reader.readAll();
+  const generation = await resolved();
+  expect(generation).toMatchObject({ state: 'settled', estimated: true });
+  expect(generation.cost_micro_usdc).toBeGreaterThan(1_000_000);
+  expect(await uptime()).not.toBe(0);
 });

@@ -14,9 +14,11 @@ const PREFIX = 'tollgate:rate:';
 const PROBE_EVERY_MS = 250;
 
 export interface RateLimiterOptions {
-  /** null limits in process. Its command timeout is the longest that a request can wait for it. */
+  /** null limits in process. */
   readonly redis: RedisClient | null;
   readonly now: () => number;
+  /** The longest that a request waits for Redis. */
+  readonly timeoutMs?: number;
   /** Told when limits begin to be local because Redis failed, and when they are shared again. */
   readonly onChange?: (shared: boolean, error: unknown) => void;
 }
@@ -28,7 +30,7 @@ export interface RateLimiterOptions {
  * not with full buckets; and what this process has let through stays counted when Redis loses its memory.
  * A first failure turns to local limits at once; Redis is then probed beside the requests, never by one of them.
  */
-export function createRateLimiter({ redis, now, onChange = () => {} }: RateLimiterOptions): RateLimiter {
+export function createRateLimiter({ redis, now, timeoutMs = 50, onChange = () => {} }: RateLimiterOptions): RateLimiter {
   const local = createLocalLimiter({ now });
   if (redis === null) return local;
 
@@ -61,7 +63,7 @@ export function createRateLimiter({ redis, now, onChange = () => {} }: RateLimit
     const buckets = bucketsOf(policy);
     let reply: SharedReply;
     try {
-      reply = await runScript(redis, PREFIX + key, buckets, amount);
+      reply = await within(timeoutMs, runScript(redis, PREFIX + key, buckets, amount));
     } catch (error) {
       failed(error);
       return local.take(key, policy, amount);
@@ -109,4 +111,12 @@ async function runScript(redis: RedisClient, key: string, { requests, tokens }: 
   if (!Array.isArray(reply) || reply.length !== 3 || !reply.every(Number.isFinite)) throw new Error('Redis gave no rate decision');
   const [allowed, requestsUs, tokensUs] = reply as [number, number, number];
   return { allowed: allowed === 1, requestsMs: requestsUs / 1_000, tokensMs: tokensUs / 1_000 };
+}
+
+/** Rejects when there is no result in time. The verdict waits for one turn of the event loop, so that a reply which arrived while this process was busy counts. */
+function within<T>(ms: number, result: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => setImmediate(reject, new Error(`Redis gave no answer in ${ms} ms`)), ms);
+    void result.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

@@ -1,67 +1,72 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { RatePolicy } from '../../../src/gateway/limits/limiter.ts';
 import { createRateLimiter } from '../../../src/gateway/limits/redis-limiter.ts';
-import type { RateDecision, RatePolicy } from '../../../src/gateway/limits/limiter.ts';
 import { connectRedis } from '../../../src/store/redis.ts';
-import { startRedis } from '../../support/redis.ts';
+import { startRedis, type Redis } from '../../support/redis.ts';
 import { whenReady } from './redis-ready.ts';
 
 const POLICY: RatePolicy = { requestsPerMinute: 60, burst: 20, tokensPerMinute: 6_000 };
 const ONE = { requests: 1, tokens: 0 };
 
-async function world() {
-  const server = await startRedis();
-  onTestFinished(() => server.stop());
-  const redis = await connectRedis(server.url);
+async function world({ server, timeoutMs = 50 }: { server?: Redis; timeoutMs?: number } = {}) {
+  const running = server ?? (await startRedis());
+  onTestFinished(() => running.stop());
+  const errors: Error[] = [];
+  // The limiter must not lean on the time limit of the connection.
+  const redis = await connectRedis(running.url, { commandTimeoutMs: 20_000, onError: (error) => errors.push(error) });
   onTestFinished(() => redis.disconnect());
-  await whenReady(redis);
+  if (!server) await whenReady(redis);
   const changes: boolean[] = [];
-  const limiter = createRateLimiter({ redis, now: Date.now, onChange: (shared) => changes.push(shared) });
-  /** One take, with the milliseconds it took. */
-  const take = async (key: string): Promise<RateDecision & { tookMs: number }> => {
-    const begun = performance.now();
-    const decision = await limiter.take(key, POLICY, ONE);
-    return { ...decision, tookMs: performance.now() - begun };
+  const begun = Date.now();
+  const limiter = createRateLimiter({ redis, now: Date.now, timeoutMs, onChange: (shared) => changes.push(shared) });
+  const take = async (key: string) => limiter.take(key, POLICY, ONE);
+  return {
+    server: running,
+    redis,
+    errors,
+    changes,
+    limiter,
+    take,
+    /** Requests that one key may have made since the start: what its bucket held, and what was refilled. */
+    most: () => 80 + Math.ceil((Date.now() - begun) / 1_000),
+    /** Takes with ever new keys until limits are shared again: 5 s at most. */
+    async untilShared() {
+      const since = performance.now();
+      while (changes.at(-1) !== true) {
+        expect(performance.now() - since).toBeLessThan(5_000);
+        await take(randomUUID());
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
   };
-  /** Takes with ever new keys until limits are shared again; returns after how many milliseconds. */
-  const untilShared = async (): Promise<number> => {
-    const begun = performance.now();
-    while (changes.at(-1) !== true) {
-      expect(performance.now() - begun).toBeLessThan(5_000);
-      await take(randomUUID());
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    return performance.now() - begun;
-  };
-  return { server, redis, changes, take, untilShared };
 }
 
 describe('when Redis goes away', () => {
-  it('frozen: a request waits 50 ms at most, limits go on locally where they were, and are shared again after the thaw', async () => {
-    const { server, redis, changes, take, untilShared } = await world();
+  it('frozen: one request waits a moment, limits go on locally where they were, and are shared again after the thaw', async () => {
+    const { server, redis, changes, limiter, take, most, untilShared } = await world();
     const key = randomUUID();
-    for (let round = 0; round < 50; round += 1) await take(key);
+    let allowed = 0;
+    const count = async () => {
+      if ((await take(key)).allowed) allowed += 1;
+    };
+    for (let round = 0; round < 50; round += 1) await count();
 
     server.freeze();
-    const first = await take(key);
-    expect(first.allowed).toBe(true);
-    expect(first.tookMs).toBeGreaterThan(20);
-    expect(first.tookMs).toBeLessThan(250);
-    expect(changes).toEqual([false]);
-    // 51 are taken, so 29 are left, and one for each second that passes.
-    let allowed = 0;
-    for (let round = 0; round < 60; round += 1) {
-      const { allowed: passed, tookMs } = await take(key);
-      if (passed) allowed += 1;
-      expect(tookMs).toBeLessThan(20);
-    }
-    expect(allowed).toBeGreaterThanOrEqual(28);
-    expect(allowed).toBeLessThanOrEqual(31);
+    const asked = performance.now();
+    await count();
+    expect(performance.now() - asked).toBeLessThan(1_000);
+    expect(changes.at(-1)).toBe(false);
+    // From now on nobody waits.
+    expect(limiter.take(randomUUID(), POLICY, ONE)).not.toBeInstanceOf(Promise);
+    for (let round = 0; round < 60; round += 1) await count();
+    expect(allowed).toBeGreaterThanOrEqual(80);
+    expect(allowed).toBeLessThanOrEqual(most());
 
     server.thaw();
     await untilShared();
-    const later = randomUUID();
-    await take(later);
+    let later = randomUUID();
+    for (let round = 0; round < 20 && (await redis.exists(`tollgate:rate:${later}`)) === 0; round += 1) await take((later = randomUUID()));
     expect(await redis.exists(`tollgate:rate:${later}`)).toBe(1);
   });
 
@@ -71,53 +76,60 @@ describe('when Redis goes away', () => {
     const running = Array.from({ length: 500 }, () => take(randomUUID()));
     server.freeze();
     const decisions = await Promise.all(running);
-    expect(decisions.every((decision) => decision.allowed)).toBe(true);
-    expect(performance.now() - begun).toBeLessThan(1_000);
     server.thaw();
+    expect(decisions.every((decision) => decision.allowed)).toBe(true);
+    expect(performance.now() - begun).toBeLessThan(2_000);
   });
 
   it('killed and started again: never an exception, shared again within 5 s', async () => {
-    const { server, changes, take, untilShared } = await world();
+    const { server, changes, take, most, untilShared } = await world();
     const key = randomUUID();
     await take(key);
     const running = Array.from({ length: 100 }, () => take(key));
     await server.kill9();
     const decisions = [...(await Promise.all(running)), await take(key)];
-    expect(changes).toEqual([false]);
-    expect(decisions.filter((decision) => decision.allowed).length).toBeLessThanOrEqual(82);
+    expect(changes.at(-1)).toBe(false);
+    expect(decisions.filter((decision) => decision.allowed).length).toBeLessThan(most());
     await server.restart();
     await untilShared();
   });
 
   it('flushed: what this gateway has let through stays counted', async () => {
-    const { server, take, changes } = await world();
+    const { server, take, most, changes } = await world({ timeoutMs: 10_000 });
     const key = randomUUID();
-    for (let round = 0; round < 70; round += 1) expect((await take(key)).allowed).toBe(true);
-    await server.flush();
     let allowed = 0;
-    for (let round = 0; round < 80; round += 1) if ((await take(key)).allowed) allowed += 1;
-    expect(allowed).toBeGreaterThanOrEqual(10);
-    expect(allowed).toBeLessThanOrEqual(13);
+    for (let round = 0; round < 150; round += 1) {
+      if (round === 70) await server.flush();
+      if ((await take(key)).allowed) allowed += 1;
+    }
+    expect(allowed).toBeGreaterThanOrEqual(80);
+    expect(allowed).toBeLessThanOrEqual(most());
     expect(changes).toEqual([]);
   });
 
   it('not there from the start: limits are local, and shared once it comes', async () => {
     const server = await startRedis();
-    onTestFinished(() => server.stop());
     await server.kill9();
-    const errors: Error[] = [];
-    const redis = await connectRedis(server.url, { onError: (error) => errors.push(error) });
-    onTestFinished(() => redis.disconnect());
-    const changes: boolean[] = [];
-    const limiter = createRateLimiter({ redis, now: Date.now, onChange: (shared) => changes.push(shared) });
-    expect(await limiter.take('key', POLICY, ONE)).toMatchObject({ allowed: true, requests: { remaining: 79 } });
+    const { take, untilShared, errors } = await world({ server });
+    expect(await take('key')).toMatchObject({ allowed: true, requests: { remaining: 79 } });
     await server.restart();
-    const begun = performance.now();
-    while (changes.at(-1) !== true) {
-      expect(performance.now() - begun).toBeLessThan(5_000);
-      await limiter.take('key', POLICY, ONE);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    await untilShared();
     expect(errors.length).toBeGreaterThan(0);
+  });
+});
+
+describe('while this process is busy', () => {
+  it('a reply that arrived in time counts, however late it is read', async () => {
+    const { redis, take, changes } = await world();
+    const key = randomUUID();
+    await take(key);
+    // Written now, answered while nothing is read here.
+    const running = take(key);
+    await Promise.resolve();
+    const until = performance.now() + 200;
+    while (performance.now() < until);
+    expect((await running).requests.remaining).toBe(78);
+    expect(changes).toEqual([]);
+    expect(await redis.exists(`tollgate:rate:${key}`)).toBe(1);
   });
 });

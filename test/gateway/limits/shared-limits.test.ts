@@ -8,12 +8,12 @@ import { whenReady } from './redis-ready.ts';
 const POLICY: RatePolicy = { requestsPerMinute: 60, burst: 20, tokensPerMinute: 6_000 };
 const ONE = { requests: 1, tokens: 0 };
 
-/** A gateway's limiter with a connection of its own. A command may take long here: these tests are about the limits, on a busy machine. */
+/** A gateway's limiter with a connection of its own. Redis may take long here: these tests are about the limits, on a busy machine. */
 async function gateway(now = Date.now) {
   const redis = await connectRedis(inject('redisUrl'), { commandTimeoutMs: 5_000 });
   onTestFinished(() => redis.disconnect());
   await whenReady(redis);
-  return { redis, limiter: createRateLimiter({ redis, now }) };
+  return { redis, limiter: createRateLimiter({ redis, now, timeoutMs: 5_000 }) };
 }
 
 describe('limits shared through Redis', () => {

@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  cost,
+  isPriced,
+  METERS,
+  MoneyError,
+  parseRates,
+  priceId,
+  ratesFromJson,
+  ratesToJson,
+  usageFromText,
+  usageToText,
+  type Meter,
+  type Rates,
+  type Usage,
+} from '#billing';
+
+const some = <T>(value: fc.Arbitrary<T>) =>
+  fc.record(Object.fromEntries(METERS.map((meter) => [meter, value])) as Record<Meter, fc.Arbitrary<T>>, { requiredKeys: [] });
+const rates: fc.Arbitrary<Rates> = some(fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: 10n ** 15n })));
+const usage: fc.Arbitrary<Usage> = some(fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: 10n ** 9n })));
+
+describe('the cost of a call', () => {
+  test.each([
+    [{ prompt: 150_000n, completion: 600_000n }, { prompt: 1_000n, completion: 1_000n }, 750n],
+    [{ prompt: 1n }, { prompt: 1n }, 1n],
+    [{ prompt: 1n }, { prompt: 1_000_000n }, 1n],
+    [{ prompt: 1n }, { prompt: 1_000_001n }, 2n],
+    [{ prompt: 400_000n, completion: 600_000n }, { prompt: 1n, completion: 1n }, 1n],
+    [{ prompt: 400_000n, completion: 600_001n }, { prompt: 1n, completion: 1n }, 2n],
+    [{ call: 5_000_000n }, { call: 3n, prompt: 99n }, 15n],
+    [{}, { prompt: 5n }, 0n],
+    [{ prompt: 5n }, {}, 0n],
+  ])('at %o for %o is %s', (at, used, expected) => {
+    expect(cost(at, used)).toBe(expected);
+  });
+
+  test('is the exact sum, rounded up once, and never 0 for something that has a price', () => {
+    fc.assert(
+      fc.property(rates, usage, (at, used) => {
+        const exact = METERS.reduce((sum, meter) => sum + (at[meter] ?? 0n) * (used[meter] ?? 0n), 0n);
+        const charged = cost(at, used) * 1_000_000n;
+        expect(charged).toBeGreaterThanOrEqual(exact);
+        expect(charged - exact).toBeLessThan(1_000_000n);
+        expect(cost(at, used) === 0n).toBe(exact === 0n);
+      }),
+    );
+  });
+});
+
+describe('rates', () => {
+  test('are written per 1M tokens, and per unit of everything else', () => {
+    expect(parseRates({ prompt: 0.15, completion: '0.60', image: '0.001', second: 1, call: '0.000001' })).toEqual({
+      prompt: 150_000n,
+      completion: 600_000n,
+      image: 1_000n * 1_000_000n,
+      second: 1_000_000n * 1_000_000n,
+      call: 1_000_000n,
+    });
+    expect(parseRates({ prompt: null, completion: undefined })).toEqual({});
+  });
+
+  test('that nobody knows or that are no money are refused by name', () => {
+    expect(() => parseRates({ promt: 1 })).toThrow(/pricing\.promt is not a price/);
+    expect(() => parseRates({ completion: -1 })).toThrow(MoneyError);
+    expect(() => parseRates({ completion: -1 })).toThrow(/pricing\.completion/);
+  });
+
+  test('say whether anything has a price', () => {
+    expect([{}, { prompt: 0n }, { prompt: 0n, call: 1n }].map(isPriced)).toEqual([false, false, true]);
+  });
+
+  test('and usage survive being stored', () => {
+    fc.assert(
+      fc.property(rates, usage, (at, used) => {
+        expect(ratesFromJson(JSON.parse(JSON.stringify(ratesToJson(at))) as Record<string, string>)).toEqual(at);
+        expect(usageFromText(usageToText(used))).toEqual(used);
+      }),
+    );
+  });
+});
+
+test('a price version is named by all that it says', () => {
+  const ids = [
+    priceId('p', 's', { prompt: 1n }),
+    priceId('q', 's', { prompt: 1n }),
+    priceId('p', 't', { prompt: 1n }),
+    priceId('p', 's', { prompt: 2n }),
+    priceId('p', 's', { completion: 1n }),
+  ];
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(priceId('p', 's', { completion: 0n, prompt: 1n })).toBe(ids[0]);
+});
