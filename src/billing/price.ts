@@ -87,7 +87,7 @@ export function ratesToJson(rates: Rates): Record<string, string> {
 
 /** The inverse of ratesToJson. */
 export function ratesFromJson(json: Readonly<Record<string, string>>): Rates {
-  return Object.fromEntries(Object.entries(json).map(([meter, rate]) => [meter, BigInt(rate)])) as Rates;
+  return Object.fromEntries(Object.entries(json).map(([meter, rate]) => [meter, BigInt(rate)]));
 }
 
 /** Usage as JSON text, the form kept on a generation: `{"prompt":12,"completion":34}`. */
@@ -97,5 +97,5 @@ export function usageToText(usage: Usage): string {
 
 /** The inverse of usageToText. */
 export function usageFromText(text: string): Usage {
-  return Object.fromEntries(Object.entries(JSON.parse(text) as Record<string, number>).map(([meter, units]) => [meter, BigInt(units)])) as Usage;
+  return Object.fromEntries(Object.entries(JSON.parse(text) as Record<string, number>).map(([meter, units]) => [meter, BigInt(units)]));
 }

@@ -113,6 +113,8 @@ export interface ReplyEnd {
   readonly outcome: 'complete' | 'free' | 'over_cap';
   /** Usage was measured by us, not reported. */
   readonly estimated: boolean;
+  /** Why the work ended, in the provider's words; null when it did not say. */
+  readonly finishReason: string | null;
   /** What is wrong with the reply or its usage, for the provider's flags. */
   readonly flags: readonly ProviderFlag[];
   /** The protocol's own rest of the reply, handed back to it after settlement. */

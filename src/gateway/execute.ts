@@ -28,17 +28,16 @@ export function createExecute(options: ExecuteOptions): Handler {
 
 async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
   const { health, observer, retryBudget, router } = options;
-  let exchange: UpstreamExchange | null = null;
-  let stopped: Error | null = null;
+  const running: { exchange: UpstreamExchange | null; stopped: Error | null } = { exchange: null, stopped: null };
   const stop = (reason: Error) => {
-    stopped ??= reason;
-    exchange?.abort(reason);
+    running.stopped ??= reason;
+    running.exchange?.abort(reason);
   };
   const leave = () => stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave, { once: true });
   /** The client has a chunk and has not asked for the next. */
   let handedOut = false;
-  let clientBehind = false;
+  let clientBehind = handedOut;
   const timer = setTimeout(() => {
     clientBehind = handedOut;
     stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`));
@@ -58,8 +57,9 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         const request = call.exchange.request(offer);
         const traced = observer.upstreamHeaders(call);
         if (signal.aborted) leave();
-        if (stopped) throw stopped;
-        exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request);
+        if (running.stopped) throw running.stopped;
+        const exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request);
+        running.exchange = exchange;
         const reply = await exchange.head;
         reader = call.exchange.reader(offer);
         reader.head(reply.status, reply.headers);
@@ -105,12 +105,12 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt ? firstByteAt - startedAt : 0, durationMs: options.now() - call.startedAt });
           return;
         }
-        if (stopped) {
+        if (running.stopped) {
           health.failed(offer);
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }
         if (!(error instanceof UpstreamFailure)) throw error;
-        exchange?.abort(error);
+        running.exchange?.abort(error);
         if (error.blame === 'provider') health.failed(offer);
         observer.attemptFailed(call, offer, error);
         const last = attempt + 1 >= call.candidates.length;
@@ -121,7 +121,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
     clearTimeout(timer);
     signal.removeEventListener('abort', leave);
     // A consumer that returned early leaves no exchange behind. After a complete reply this is without effect.
-    if (!complete) exchange?.abort(new Error('the call is over'));
+    if (!complete) running.exchange?.abort(new Error('the call is over'));
   }
 }
 
@@ -139,6 +139,7 @@ function toEndFrame(candidate: Candidate, end: ReplyEnd, times: { attempt: numbe
       providerName: offer.provider.name,
       outcome: end.outcome,
       estimated: end.estimated,
+      finishReason: end.finishReason,
       flags: end.flags,
       attempts: times.attempt + 1,
       firstByteMs: Math.round(times.firstByteMs),

@@ -65,5 +65,5 @@ export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd 
 
 function toEnd(produced: Produced, usage: ChatUsage, outcome: ReplyEnd['outcome'], estimated: boolean, flags: readonly ProviderFlag[]): ReplyEnd {
   const tail: ChatTail = { before: produced.before, body: produced.body, usage: usage.shown };
-  return { usage: usage.usage, outcome, estimated, flags, tail };
+  return { usage: usage.usage, outcome, estimated, finishReason: produced.finishReasons[0] ?? null, flags, tail };
 }
