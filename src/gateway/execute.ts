@@ -37,7 +37,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
   signal.addEventListener('abort', leave, { once: true });
   /** The client has a chunk and has not asked for the next. */
   let handedOut = false;
-  let clientBehind = handedOut;
+  let clientBehind = false;
   const timer = setTimeout(() => {
     clientBehind = handedOut;
     stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`));

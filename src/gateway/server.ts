@@ -1,8 +1,9 @@
 import { Ajv, type AnySchema } from 'ajv';
-import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { LedgerUnavailable } from '#billing';
 import { DatabaseError } from '#store';
 import type { LimitsConfig } from './config.ts';
+import { answerClientError } from './client-error.ts';
 import { GatewayError } from './errors.ts';
 import { toHttpError } from './errors-http.ts';
 import { parseJson } from './json-guard.ts';
@@ -27,6 +28,12 @@ export function createServer({ limits, onError }: ServerOptions): FastifyInstanc
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
+    clientErrorHandler: answerClientError,
+    // Addresses that cannot be routed never reach the hooks and the error handler below.
+    frameworkErrors: (error, request, reply) => {
+      const http = toHttpError(toGatewayError(error));
+      void (reply as FastifyReply).code(http.status).headers({ ...http.headers, 'x-request-id': request.id }).send(http.body);
+    },
     genReqId: (request) => requestIdOf(request.headers),
     requestIdHeader: false,
     exposeHeadRoutes: false,

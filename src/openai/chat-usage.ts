@@ -23,7 +23,7 @@ export function readUsage(claim: unknown, budget: ChatBudget, size: PromptSize, 
   if (!counts) return unclaimed(INVALID, budget, size, outputBytes);
   const prompt = Math.min(counts.prompt, budget.promptTokensMax);
   const completion = Math.min(counts.completion, budget.completionTokensMax);
-  const plausible = prompt === counts.prompt && completion === counts.completion;
+  const plausible = prompt === counts.prompt && completion === counts.completion && counts.adds;
   return {
     usage: toUsage(prompt, completion, size),
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
@@ -46,12 +46,12 @@ export function claimedCompletion(claim: unknown): number | null {
   return parseClaim(claim)?.completion ?? null;
 }
 
-function parseClaim(claim: unknown): { prompt: number; completion: number } | null {
+/** `adds` is false where the claim's own total is another than its parts make: some services count thinking in it, which they do not break down. Its parts are what is billed. */
+function parseClaim(claim: unknown): { prompt: number; completion: number; adds: boolean } | null {
   if (typeof claim !== 'object' || claim === null) return null;
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = claim as Record<string, unknown>;
   if (!isCount(prompt) || !isCount(completion)) return null;
-  if (total !== undefined && total !== null && total !== prompt + completion) return null;
-  return { prompt, completion };
+  return { prompt, completion, adds: total === undefined || total === null || total === prompt + completion };
 }
 
 function isCount(value: unknown): value is number {

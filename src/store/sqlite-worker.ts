@@ -42,7 +42,7 @@ function start(setup: WorkerSetup): void {
   guard?.exec('BEGIN EXCLUSIVE');
   const database = new DatabaseSync(setup.path, { readOnly: setup.lock === null, timeout: 5_000, readBigInts: true });
   if (guard) {
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 8000');
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000');
     migrate(database, setup);
   } else database.exec('BEGIN');
   database.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');

@@ -54,6 +54,7 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     checks: ['balances', 'transfers', 'hash chains'],
   },
   { what: 'a hash is edited', statements: ["UPDATE journal_batches SET hash = 'f' || substr(hash, 2) || 'f' WHERE n = 2"], checks: ['hash chains'] },
+  { what: 'what a batch follows is edited', statements: ['UPDATE journal_batches SET prev = hash WHERE n = 2'], checks: ['hash chains'] },
   {
     what: 'a batch is dropped with its rows',
     statements: ['DELETE FROM journal WHERE batch = 2', 'DELETE FROM journal_batches WHERE n = 2'],

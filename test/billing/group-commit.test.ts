@@ -9,7 +9,6 @@ const release = (id: string): Operation => ({ kind: 'release', request: { id, de
 function harness(groupMax = 1_000, patienceMs = 60_000) {
   const groups: { readonly ids: readonly string[]; finish(): void }[] = [];
   let arrived: (() => void) | undefined;
-  let commit: GroupCommit;
   const group = async (members: readonly Pending[]) => {
     await new Promise<void>((finish) => {
       groups.push({ ids: members.map(({ operation }) => operation.request.id), finish });
@@ -17,7 +16,7 @@ function harness(groupMax = 1_000, patienceMs = 60_000) {
     });
     for (const { resolve } of members) resolve({ ok: true });
   };
-  commit = createGroupCommit({ commit: group, patience: () => patienceMs, groupMax });
+  const commit: GroupCommit = createGroupCommit({ commit: group, patience: () => patienceMs, groupMax });
   const groupNumber = (number: number) =>
     new Promise<{ readonly ids: readonly string[]; finish(): void }>((resolve) => {
       arrived = () => groups.length >= number && resolve(groups[number - 1]!);

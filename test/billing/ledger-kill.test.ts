@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { audit, createLedger, type LockRecord } from '#billing';
 import { openDatabase } from '#store';
@@ -24,21 +23,22 @@ interface Told {
   readonly charged: bigint;
 }
 
-/** Runs the child until it has acknowledged `acknowledgements` operations, kills it, and returns the last state it told of each lock. */
+/** Runs the child until it has acknowledged `acknowledgements` operations and was killed; returns the last state it told of each lock. */
 async function killedRound(round: number, acknowledgements: number): Promise<Map<string, Told>> {
-  const child = spawn(process.execPath, [CHILD, dataDir, `r${round}`], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const told = new Map<string, Told>();
-  let count = 0;
-  for await (const line of createInterface({ input: child.stdout })) {
-    const [state, id, charged] = line.split(' ');
-    // The kill may cut the last line anywhere.
-    if (id === undefined || charged === undefined || charged === '') continue;
-    told.set(id, { id, state: state!, charged: BigInt(charged) });
-    if ((count += 1) === acknowledgements) child.kill('SIGKILL');
-  }
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  expect(child.signalCode).toBe('SIGKILL');
-  return told;
+  const log = join(dataDir, 'told.log');
+  const file = openSync(log, 'w');
+  const child = spawn(process.execPath, [CHILD, join(dataDir, 'data'), `r${round}`, `${acknowledgements}`], { stdio: ['ignore', file, 'inherit'] });
+  const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  closeSync(file);
+  expect(signal).toBe('SIGKILL');
+  const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+  expect(lines).toHaveLength(acknowledgements);
+  return new Map(
+    lines.map((line) => {
+      const [state, id, charged] = line.split(' ') as [string, string, string];
+      return [id, { id, state, charged: BigInt(charged) }];
+    }),
+  );
 }
 
 test('nothing that was acknowledged is lost when the process is killed', async () => {
@@ -46,7 +46,7 @@ test('nothing that was acknowledged is lost when the process is killed', async (
   for (let round = 0; round < ROUNDS; round += 1) {
     const told = await killedRound(round, 20 + Math.floor(Math.random() * 700));
     const begun = performance.now();
-    const database = await openDatabase({ dataDir });
+    const database = await openDatabase({ dataDir: join(dataDir, 'data') });
     const ledger = await createLedger({ database });
     readyMs.push(performance.now() - begun);
     const records = await Promise.all([...told.keys()].map((id) => ledger.find(id)));

@@ -29,21 +29,31 @@ describe.each(ENGINES)('%s', (name) => {
   test('a budget that nobody used before grants exactly what it can, however many race for it', async () => {
     const attempts = 600;
     for (let round = 0; round < 5; round += 1) {
-      const account = `budgeted-${round}`;
-      await ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000_000n, memo: '' });
+      // Over several accounts, so that no account's row stands in for the budget's.
+      const accounts = ['a', 'b', 'c'].map((name) => `budgeted-${round}-${name}`);
+      await Promise.all(
+        accounts.map((account) =>
+          ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000_000n, memo: '' }),
+        ),
+      );
       const budget = { id: `key-${round}`, limit: 1_000n };
       const lock = (index: number) =>
         ledgers[index % ledgers.length]!.lock({
-          id: `${account}-${index}`,
-          account,
+          id: `budgeted-${round}-${index}`,
+          account: accounts[index % accounts.length]!,
           amount: 10n,
           prices: ['price-1'],
           expiresAt: Date.now() + 600_000,
           budget,
           detail: '{}',
         });
-      const results = await Promise.all(Array.from({ length: attempts }, (_, index) => lock(index)));
-      expect(results.filter(({ ok }) => ok)).toHaveLength(100);
+      let next = 0;
+      let granted = 0;
+      const worker = async (offset: number) => {
+        while (next < attempts) if ((await lock(offset + ledgers.length * next++)).ok) granted += 1;
+      };
+      await Promise.all(Array.from({ length: 16 * ledgers.length }, (_, index) => worker(index % ledgers.length)));
+      expect(granted).toBe(100);
       expect(await ledgers[0]!.budget(budget.id)).toEqual({ spent: 0n, locked: 1_000n });
     }
     expect(await audit(engine.database)).toMatchObject({ ok: true });

@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ask, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // What reaches the provider: the consumer's request, untouched but for what speaks to the gateway and for the cap that was locked.
 
 let spine: Spine;
 beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
+  // Without max_output_tokens: what the context leaves.
+  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: 'test/open-end', provider: 'Open', url: '{provider}', contextLength: 2_000 }).replace(/max_output.*/, '') });
 });
 afterAll(() => spine.stop());
 afterEach(async () => {
@@ -101,6 +102,15 @@ test('max_tokens: the cap that was locked is passed down, under the name that th
   // The model declares 4096.
   expect(await forwarded(ask('hello', { max_tokens: undefined }))).toMatchObject({ max_tokens: 4096 });
   expect(await forwarded(ask('hello', { max_tokens: null }))).toMatchObject({ max_tokens: 4096 });
+});
+
+test('where the model declares no end, the cap is what the context leaves', async () => {
+  const { max_tokens: cap } = (await forwarded(ask('x'.repeat(500), { model: 'test/open-end', max_tokens: undefined }))) as { max_tokens: number };
+  const { promptTokens } = spine.provider.log.at(-1)!;
+  expect(cap + promptTokens).toBeLessThanOrEqual(2_000);
+  expect(cap).toBeGreaterThan(1_300);
+  // A prompt that leaves hardly anything still gets one token.
+  expect((await forwarded(ask('x'.repeat(20_000), { model: 'test/open-end', max_tokens: undefined })))['max_tokens']).toBeGreaterThanOrEqual(1);
 });
 
 test('the lock is what that cap can cost, times n', async () => {

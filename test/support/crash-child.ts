@@ -4,17 +4,21 @@ import { openDatabase } from '#store';
 import { CRASH_PRICE } from './crash-price.ts';
 
 /*
- * Locks and settles on the embedded database of argv[2] until it is killed, and says each acknowledgement on standard output,
- * synchronously: what was written to the pipe is there however the process ends. argv[3] keeps the ids of one round apart.
+ * Locks and settles on the embedded database of argv[2], and appends each acknowledgement to standard output, a file, synchronously:
+ * what was written is there however the process ends. It kills itself at the acknowledgement number argv[4], in the middle of whatever
+ * its other calls and the database's thread are doing then. argv[3] keeps the ids of one round apart.
  */
-const [dataDir, round] = process.argv.slice(2) as [string, string];
-const say = (line: string) => writeSync(1, `${line}\n`);
+const [dataDir, round, last] = process.argv.slice(2) as [string, string, string];
+let said = 0;
+const say = (line: string) => {
+  writeSync(1, `${line}\n`);
+  if ((said += 1) === Number(last)) process.kill(process.pid, 'SIGKILL');
+};
 
 const database = await openDatabase({ dataDir });
 const ledger = await createLedger({ database });
 await createPriceBook(database).remember([CRASH_PRICE]);
 await ledger.transfer({ id: `fund-${round}`, from: treasuryOf('test'), to: escrowOf('crash'), amount: 1_000_000_000n, memo: '' });
-say('ready');
 
 const worker = async (index: number) => {
   for (let turn = 0; ; turn += 1) {

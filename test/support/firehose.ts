@@ -16,11 +16,15 @@ export interface Firehose {
 export async function startFirehose({ events, eventBytes }: { readonly events: number; readonly eventBytes: number }): Promise<Firehose> {
   const left = new EventTarget();
   const sent = { bytes: 0, finished: 0, left: 0 };
-  const frame = (choice: object, more = {}) => Buffer.from(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [choice], ...more })}\n\n`);
+  const frame = (choice: object, more = {}) =>
+    Buffer.from(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [choice], ...more })}\n\n`);
   const event = frame({ index: 0, delta: { content: 'x'.repeat(eventBytes) }, finish_reason: null });
   const completion = (events * eventBytes) / 8;
   const end = Buffer.concat([
-    frame({ index: 0, delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 10, completion_tokens: completion, total_tokens: 10 + completion } }),
+    frame(
+      { index: 0, delta: {}, finish_reason: 'stop' },
+      { usage: { prompt_tokens: 10, completion_tokens: completion, total_tokens: 10 + completion } },
+    ),
     Buffer.from('data: [DONE]\n\n'),
   ]);
   const server = createServer((request, response) => {

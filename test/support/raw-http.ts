@@ -36,7 +36,9 @@ export function readAnswer(socket: Socket): Promise<RawAnswer> {
       const end = bytes.indexOf('\r\n\r\n');
       if (end === -1) return null;
       const [line = '', ...fields] = bytes.toString('latin1', 0, end).split('\r\n');
-      const headers = Object.fromEntries(fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 1).trim()]));
+      const headers = Object.fromEntries(
+        fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 1).trim()]),
+      );
       const rest = bytes.subarray(end + 4);
       const length = headers['content-length'];
       if (!closed && (length === undefined || rest.length < Number(length))) return null;

@@ -26,7 +26,11 @@ export interface Spine {
   /** Ids of all calls that ever held a lock, in no order. */
   locks(): Promise<readonly string[]>;
   /** Another account with this much USD and a key of its own. */
-  tenant(name: string, usd: string, fields?: Partial<NewKeyFields>): Promise<{ readonly account: string; readonly key: string; readonly hash: string }>;
+  tenant(
+    name: string,
+    usd: string,
+    fields?: Partial<NewKeyFields>,
+  ): Promise<{ readonly account: string; readonly key: string; readonly hash: string }>;
   generation(id: string | null, key?: string): Promise<Generation>;
   post(path: string, body: unknown, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
@@ -153,8 +157,17 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
   const account = localAccount('tester');
   const { url } = await app.listen();
   const credit = parseUsd(options.credit ?? '100');
-  if (credit > 0n) await app.ledger.transfer({ id: `credit-${dataDir}`, from: treasuryOf('operator'), to: escrowOf(account), amount: credit, memo: '' });
-  const { text: key } = (await app.keys.create({ account, label: 'test', kind: options.mode === 'development' ? 'development' : 'live', expiresAt: null, limit: null, limitReset: null, allowedServices: null }))!;
+  if (credit > 0n)
+    await app.ledger.transfer({ id: `credit-${dataDir}`, from: treasuryOf('operator'), to: escrowOf(account), amount: credit, memo: '' });
+  const { text: key } = (await app.keys.create({
+    account,
+    label: 'test',
+    kind: options.mode === 'development' ? 'development' : 'live',
+    expiresAt: null,
+    limit: null,
+    limitReset: null,
+    allowedServices: null,
+  }))!;
 
   const spine: Spine = {
     url: `${url}/api/v1`,
@@ -182,7 +195,8 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     async tenant(name, usd, fields = {}) {
       const owner = localAccount(name);
       const amount = parseUsd(usd);
-      if (amount > 0n) await app.ledger.transfer({ id: `credit-${name}-${dataDir}`, from: treasuryOf('operator'), to: escrowOf(owner), amount, memo: '' });
+      if (amount > 0n)
+        await app.ledger.transfer({ id: `credit-${name}-${dataDir}`, from: treasuryOf('operator'), to: escrowOf(owner), amount, memo: '' });
       const made = (await app.keys.create({ account: owner, label: name, kind: 'live', ...fields }))!;
       return { account: owner, key: made.text, hash: made.record.hash };
     },

@@ -57,7 +57,7 @@ export function addKeysRoutes(app: FastifyInstance, deps: KeysDeps, admissionOf:
         summary: 'Create a key',
         description: 'A new key for your account, with a spending limit, an expiry and a list of services where you want them.',
         tags: ['Account'],
-        body: { type: 'object', properties: keyBodyProperties },
+        body: { type: ['object', 'null'], properties: keyBodyProperties },
         response: { 201: newKeySchema },
       },
     },

@@ -1,0 +1,106 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openSocket } from '../support/raw-http.ts';
+import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+// A client that hangs up, at whatever moment: the work that its provider did is paid, once, and nobody else notices.
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine({ toml: `${UNHURRIED}\n[billing]\ndrain_ms = 1500\n[upstream]\ncooldown_ms = 0` });
+});
+afterAll(() => spine.stop());
+beforeEach(() => {
+  spine.provider.log.length = 0;
+});
+afterEach(async () => {
+  expect(await spine.faults()).toEqual([]);
+});
+
+const price = () => spine.provider.log.reduce((sum, call) => sum + BigInt(call.promptTokens + 2 * call.plannedTokens), 0n);
+const paid = async (run: () => Promise<unknown>) => {
+  const before = await spine.balance();
+  await run();
+  await spine.quiet();
+  return before.available - (await spine.balance()).available;
+};
+const leave = async (body: object) => {
+  const leaving = new AbortController();
+  const response = spine.post('/chat/completions', body, {}, leaving.signal).catch(() => null);
+  while (spine.provider.log.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  leaving.abort();
+  await response;
+};
+
+test.each([false, true])('before the provider has said anything: its answer is paid (stream: %s)', async (stream) => {
+  const amount = await paid(() => leave(ask('hello !tokens:8 !head-delay:150', { stream })));
+  expect(amount).toBe(price());
+  expect(await spine.generation((await spine.locks()).at(-1)!)).toMatchObject({ state: 'settled', cancelled: true, estimated: false, cost_micro_usdc: Number(amount) });
+});
+
+test.each([false, true])('and the provider then fails: nothing is paid (stream: %s)', async (stream) => {
+  expect(await paid(() => leave(ask('hello !status:500 !head-delay:100', { stream })))).toBe(0n);
+});
+
+test.each([false, true])('and the provider never answers: nothing is paid, when the drain is over (stream: %s)', async (stream) => {
+  expect(await paid(() => leave(ask('hello !head-delay:forever', { stream })))).toBe(0n);
+});
+
+test('right after the request, before it can have been read', async () => {
+  const amount = await paid(async () => {
+    const body = JSON.stringify(ask('hello !tokens:4'));
+    const socket = await openSocket(spine.origin);
+    socket.write(`POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    socket.destroy();
+    // Another call behind it, so that its fate is decided by now.
+    await (await spine.post('/chat/completions', ask('hello !tokens:4'))).text();
+  });
+  expect(amount).toBe(price());
+});
+
+test('in the middle of its own body', async () => {
+  const amount = await paid(async () => {
+    const socket = await openSocket(spine.origin);
+    socket.write(`POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"model":`);
+    socket.end();
+    await new Promise((resolve) => socket.once('close', resolve));
+  });
+  expect(amount).toBe(0n);
+  expect(spine.provider.log).toHaveLength(0);
+});
+
+test('a client that has said all it wants to say, and listens on, gets its answer', async () => {
+  const body = JSON.stringify(ask('hello !tokens:4'));
+  const socket = await openSocket(spine.origin);
+  socket.end(`POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  let text = '';
+  socket.on('data', (part: Buffer) => (text += part.toString()));
+  await new Promise((resolve) => socket.once('close', resolve));
+  expect(text).toContain('"finish_reason":"stop"');
+});
+
+test('at any byte of a stream: each of a hundred calls is paid once, by what was reported', async () => {
+  const amount = await paid(async () => {
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, index) => {
+        const leaving = new AbortController();
+        const response = await spine.post('/chat/completions', ask('hello !tokens:30 !split:5', { stream: true }), {}, leaving.signal);
+        const reader = response.body!.getReader();
+        let bytes = 0;
+        try {
+          while (bytes < index * 60) {
+            const { done, value } = await reader.read();
+            if (done) break;
+            bytes += value.length;
+          }
+        } finally {
+          leaving.abort();
+        }
+      }),
+    );
+    await spine.provider.settled(100);
+  });
+  expect(spine.provider.log).toHaveLength(100);
+  expect(spine.provider.log.every(({ end }) => end === 'finished')).toBe(true);
+  expect(amount).toBe(price());
+});

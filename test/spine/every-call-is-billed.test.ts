@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fill, routesOf } from '../support/route-table.ts';
+import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+// No route reaches a provider past the billing: whatever arrives there has a lock, made before it arrived.
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine({ toml: UNHURRIED });
+});
+afterAll(() => spine.stop());
+
+/** Bodies that some route may take for a call. */
+const BODIES = [
+  ask('hello'),
+  ask('hello', { stream: true }),
+  { model: 'test/model', input: 'hello', prompt: 'hello', max_tokens: 5, max_output_tokens: 5 },
+  { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'test/model', arguments: {} } },
+  { message: { messageId: '1', role: 'user', parts: [{ text: 'hello' }] } },
+];
+
+test('every route, with every body: what arrives at the provider has its lock', async () => {
+  const { hash } = await spine.tenant('walker', '0');
+  const routes = routesOf(spine.app.server).filter(({ method }) => method !== 'HEAD');
+  const reached = new Set<string>();
+  for (const key of [spine.key, spine.adminKey]) {
+    for (const { method, path } of routes) {
+      for (const body of method === 'GET' || method === 'DELETE' ? [undefined] : BODIES) {
+        const seen = spine.provider.log.length;
+        const response = await fetch(spine.origin + fill(path, { hash, id: 'tollgate:local:walker', '*': 'test/model' }), {
+          method,
+          headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+          ...(body ? { body: JSON.stringify(body) } : {}),
+        });
+        await response.text();
+        if (spine.provider.log.length === seen) continue;
+        reached.add(`${method} ${path}`);
+        expect(spine.provider.log.length).toBe(seen + 1);
+        // The provider knows the call by the request id; so does its lock.
+        const locks = await Promise.all((await spine.locks()).map((id) => spine.app.ledger.find(id)));
+        const request = spine.provider.log.at(-1)!.headers['x-request-id'];
+        const lock = locks.find((one) => (JSON.parse(one!.lockDetail) as { requestId: string }).requestId === request);
+        expect(lock, `${method} ${path}`).toBeDefined();
+        expect(lock!.amount).toBeGreaterThan(0n);
+      }
+    }
+  }
+  expect([...reached]).toContain('POST /api/v1/chat/completions');
+  expect(await spine.locks()).toHaveLength(spine.provider.log.length);
+  expect(await spine.faults()).toEqual([]);
+});
+
+test('a lock is there before its request arrives at the provider', async () => {
+  const before = await spine.balance();
+  const open = Promise.withResolvers<void>();
+  spine.provider.hold(open.promise);
+  const seen = spine.provider.log.length;
+  const call = spine.post('/chat/completions', ask('hello !tokens:2'));
+  while (spine.provider.log.length === seen) await new Promise((resolve) => setImmediate(resolve));
+  const during = await spine.balance();
+  expect(during.locked).toBeGreaterThan(0n);
+  expect(during.available + during.locked).toBe(before.available + before.locked);
+  open.resolve();
+  spine.provider.hold(null);
+  expect((await call).status).toBe(200);
+  expect(await spine.faults()).toEqual([]);
+});

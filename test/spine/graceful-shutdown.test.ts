@@ -1,0 +1,84 @@
+import { afterEach, expect, test } from 'vitest';
+import { createLedger, escrowOf } from '#billing';
+import { openDatabase } from '#store';
+import { freshDatabase } from '../support/fresh-database.ts';
+import { ask, events, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { inject } from 'vitest';
+
+// A gateway that stops lets its streams finish, takes no new calls, and leaves nothing undecided.
+
+let spine: Spine | null = null;
+let drop = async () => {};
+let databaseUrl = '';
+afterEach(async () => {
+  await spine?.provider.stop();
+  await drop();
+});
+
+async function start(drainMs: number): Promise<Spine> {
+  const database = await freshDatabase(inject('postgresUrl'));
+  drop = () => database.drop();
+  databaseUrl = database.url;
+  const { startProvider } = await import('../support/provider.ts');
+  const [head, ...rest] = UNHURRIED.split('\n');
+  spine = await startSpine({ databaseUrl, provider: await startProvider(), toml: [head, `drain_on_shutdown_ms = ${drainMs}`, ...rest].join('\n') });
+  return spine;
+}
+/** What the account has once the gateway is gone, from the database itself. */
+async function left(account: string) {
+  const database = await openDatabase({ url: databaseUrl, dataDir: '' });
+  const ledger = await createLedger({ database, now: Date.now });
+  try {
+    return (await ledger.balance(escrowOf(account)))!;
+  } finally {
+    await ledger.close();
+    await database.close();
+  }
+}
+
+test('a running stream finishes and is paid; meanwhile readiness and new calls are 503', async () => {
+  const gateway = await start(10_000);
+  const response = await gateway.post('/chat/completions', ask('hello !tokens:30 !token-ms:20', { stream: true }));
+  const text = response.text();
+  const closing = gateway.app.close();
+  const ready = await fetch(`${gateway.origin}/health/ready`);
+  expect(ready.status).toBe(503);
+  const refused = await gateway.post('/chat/completions', ask('hello'));
+  expect(refused.status).toBe(503);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(await refused.json()).toMatchObject({ error: { code: 503 } });
+  expect((await fetch(`${gateway.origin}/health/live`)).status).toBe(200);
+  const chunks = events(await text);
+  expect(chunks.at(-1)).toBe('[DONE]');
+  await closing;
+  expect(gateway.provider.log).toHaveLength(1);
+  const cost = BigInt(gateway.provider.log[0]!.promptTokens + 60);
+  expect(await left(gateway.account)).toEqual({ available: 100_000_000n - cost, locked: 0n });
+  await expect(fetch(`${gateway.origin}/health/live`)).rejects.toThrow();
+});
+
+test('a stream past the drain limit is cut and not charged', async () => {
+  const gateway = await start(300);
+  const response = await gateway.post('/chat/completions', ask('hello !tokens:40 !token-ms:200', { stream: true }));
+  const reading = response.text();
+  const begun = performance.now();
+  const cut = expect(reading.then((text) => (text.includes('[DONE]') ? 'whole' : Promise.reject(new Error('cut'))))).rejects.toThrow();
+  await gateway.app.close();
+  expect(performance.now() - begun).toBeLessThan(3_000);
+  await cut;
+  const { available, locked } = await left(gateway.account);
+  expect(available + locked).toBe(100_000_000n);
+});
+
+test('without calls it stops at once, also with idle connections open', async () => {
+  const gateway = await start(10_000);
+  await (await gateway.get('/key')).text();
+  const begun = performance.now();
+  await gateway.app.close();
+  expect(performance.now() - begun).toBeLessThan(1_000);
+});
+
+test('closing twice is closing once', async () => {
+  const gateway = await start(1_000);
+  await Promise.all([gateway.app.close(), gateway.app.close()]);
+});

@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openSocket, readAnswer, sendRaw } from '../support/raw-http.ts';
+import { ask, startSpine, type Spine } from '../support/spine.ts';
+
+// Clients that take for ever to say what they want cost a socket for a while, and nobody else anything.
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine({ toml: '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\nrequest_timeout_ms = 700\n' });
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+});
+
+const head = (length: number) =>
+  `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
+
+test('a body that trickles in, and headers that do, end with 408 and a closed connection', async () => {
+  const seen = spine.provider.log.length;
+  const begun = performance.now();
+  const trickle = async (start: string, rest: string) => {
+    const socket = await openSocket(spine.origin);
+    const answer = readAnswer(socket);
+    const closed = once(socket, 'close');
+    socket.write(start);
+    let at = 0;
+    const drip = setInterval(() => socket.writable && socket.write(rest[at++ % rest.length]!), 50);
+    const { status, body: text } = await answer;
+    await closed;
+    clearInterval(drip);
+    expect(status).toBe(408);
+    expect(JSON.parse(text)).toMatchObject({ error: { code: 408 } });
+  };
+  await Promise.all([trickle(head(10_000_000), '{'), trickle(`${head(1_000)}{"model":`, ' '), trickle('POST /api/v1/chat/completions HTTP/1.1\r\nx-slow: ', 'y')]);
+  expect(performance.now() - begun).toBeLessThan(6_500);
+  expect(spine.provider.log.length).toBe(seen);
+});
+
+test('an answer may take longer than a request', async () => {
+  const response = await spine.post('/chat/completions', ask('hello !tokens:10 !token-ms:150', { stream: true }));
+  expect(await response.text()).toContain('[DONE]');
+});
+
+test('without a credential it is not even listened to', async () => {
+  const answer = await sendRaw(spine.origin, 'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10000000\r\n\r\n{');
+  expect(answer.status).toBe(401);
+});
+
+test('five hundred idle and half-said connections do not slow a good client', async () => {
+  const good = async () => {
+    const begun = performance.now();
+    for (let i = 0; i < 40; i++) expect((await spine.post('/chat/completions', ask('hello !tokens:1'))).status).toBe(200);
+    return performance.now() - begun;
+  };
+  await good();
+  const alone = Math.min(await good(), await good());
+  const sockets = await Promise.all(Array.from({ length: 500 }, () => openSocket(spine.origin)));
+  for (const [index, socket] of sockets.entries()) if (index % 2) socket.write(head(100));
+  const beside = Math.min(await good(), await good());
+  for (const socket of sockets) socket.destroy();
+  // The contract says twice; a busy machine adds its own.
+  expect(beside).toBeLessThan(alone * 3 + 100);
+});
