@@ -20,7 +20,7 @@ export interface Step {
 export interface Database {
   readonly engine: 'sqlite' | 'postgres';
   query(statement: Statement, params?: readonly Value[]): Promise<readonly Row[]>;
-  /** All steps in one transaction: all or none. Durable when the promise resolves. */
+  /** All steps in one transaction: all or none. Durable when the promise resolves; after `unavailable` it may or may not have happened. */
   batch(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
   /** Reads of one moment: every query of `run` sees the same state, while writers go on. */
   snapshot<T>(run: (query: Query) => Promise<T>): Promise<T>;

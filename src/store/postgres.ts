@@ -1,4 +1,4 @@
-import { Pool, types, type Client, type PoolClient } from 'pg';
+import { Pool, types, type Client, type PoolClient, type QueryConfig } from 'pg';
 import { DatabaseError, type Database, type Row, type Statement, type Step, type Value } from './database.ts';
 import { loadMigrations, MIGRATIONS_TABLE } from './migrations.ts';
 import { toDatabaseError } from './postgres-error.ts';
@@ -21,6 +21,10 @@ export const TYPES = {
 };
 
 const CONNECT_MS = 3_000;
+/** A server that does not answer for so long is taken for gone. An operator can say otherwise: `postgres://…?query_timeout=30000`. */
+const QUERY_MS = 10_000;
+/** Migrations and audits read or write whole tables. */
+const LONG_MS = 3_600_000;
 
 /** Any number does, as long as every gateway takes the same one: they migrate one after the other. */
 const MIGRATION_LOCK = 402_402_402;
@@ -30,7 +34,14 @@ const MIGRATION_LOCK = 402_402_402;
  * what was running on them fails with `unavailable`.
  */
 export async function openPostgres(url: string): Promise<PostgresDatabase> {
-  const pool = new Pool({ connectionString: url, max: 10, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES });
+  const pool = new Pool({
+    connectionString: url,
+    max: 10,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: QUERY_MS,
+    keepAlive: true,
+    types: TYPES,
+  });
   // An idle connection that dies is dropped from the pool; without a listener it would end the process.
   pool.on('error', () => {});
 
@@ -62,7 +73,8 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
         await client.query('COMMIT');
         return value;
       } catch (error) {
-        await client.query('ROLLBACK').catch(() => {});
+        // A connection that failed is thrown away, and its transaction with it.
+        if (!toDatabaseError(error).unavailable) await client.query('ROLLBACK').catch(() => {});
         throw error;
       }
     });
@@ -92,7 +104,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
       }),
     snapshot: (run) =>
       transaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', (client) =>
-        run((statement, params) => perform(client, { statement, params: params ?? [] })),
+        run((statement, params) => perform(client, { statement, params: params ?? [] }, { query_timeout: LONG_MS })),
       ),
     session: (setup) => openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),
     close: () => (closing ??= pool.end()),
@@ -102,19 +114,20 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
 /** The query that was running reports the loss; this listener only keeps it from ending the process. */
 function noteLoss(): void {}
 
-async function perform(client: Client, { statement, params = [] }: Step): Promise<readonly Row[]> {
-  const result = await client.query<Record<string, Value>>({ name: statement.name, text: statement.text, values: [...params] });
+async function perform(client: Client, { statement, params = [] }: Step, limits: { readonly query_timeout?: number } = {}): Promise<readonly Row[]> {
+  const result = await client.query<Record<string, Value>>({ name: statement.name, text: statement.text, values: [...params], ...limits });
   return result.rows;
 }
 
 async function migrate(client: PoolClient): Promise<void> {
-  await client.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-  await client.query(MIGRATIONS_TABLE);
+  const execute = (text: string) => client.query({ text, query_timeout: LONG_MS } as QueryConfig);
+  await execute(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+  await execute(MIGRATIONS_TABLE);
   const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
   const applied = new Set(rows.map(({ name }) => name));
   for (const { name, text } of loadMigrations()) {
     if (applied.has(name)) continue;
-    await client.query(text);
+    await execute(text);
     await client.query('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [name, Date.now()]);
   }
 }

@@ -119,7 +119,13 @@ describe('generation', () => {
 
 describe('keys', () => {
   test('the life of a key: made, shown, listed, changed, stopped, deleted', async () => {
-    const made = await send('POST', '/keys', { name: 'ci', limit: 1.5, limit_reset: 'weekly', expires_at: '2099-01-31T12:00:00Z', allowed_services: ['test/model'] });
+    const made = await send('POST', '/keys', {
+      name: 'ci',
+      limit: 1.5,
+      limit_reset: 'weekly',
+      expires_at: '2099-01-31T12:00:00Z',
+      allowed_services: ['test/model'],
+    });
     expect(made.status).toBe(201);
     const { key, data } = (await made.json()) as { key: string; data: Record<string, unknown> & { hash: string } };
     expect(key).toMatch(/^svc-sk-v2-[1-9A-HJ-NP-Za-km-z]+$/);
@@ -146,7 +152,9 @@ describe('keys', () => {
     expect(JSON.stringify(listed)).not.toContain(key);
 
     const changed = await send('PATCH', `/keys/${data.hash}`, { name: 'ci-2', limit: null, expires_at: null, allowed_services: null });
-    expect(await changed.json()).toMatchObject({ data: { name: 'ci-2', limit: null, limit_remaining: null, expires_at: null, allowed_services: null, limit_reset: 'weekly' } });
+    expect(await changed.json()).toMatchObject({
+      data: { name: 'ci-2', limit: null, limit_remaining: null, expires_at: null, allowed_services: null, limit_reset: 'weekly' },
+    });
 
     expect((await send('PATCH', `/keys/${data.hash}`, { disabled: true })).status).toBe(200);
     expect((await spine.get('/key', bearer(key))).status).toBe(401);

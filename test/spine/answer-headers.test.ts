@@ -17,7 +17,13 @@ const RATES = ['limit', 'remaining', 'reset'].flatMap((what) => ['requests', 'to
 
 test('not streamed: cost, provider, generation, receipt and rates', async () => {
   const response = await spine.post('/chat/completions', ask('hello !tokens:7'), { 'x-receipt': '1' });
-  const body = (await response.json()) as { id: string; object: string; model: string; created: number; usage: Record<string, unknown> & { cost: number; cost_details: object } };
+  const body = (await response.json()) as {
+    id: string;
+    object: string;
+    model: string;
+    created: number;
+    usage: Record<string, unknown> & { cost: number; cost_details: object };
+  };
   const cost = spine.provider.log.at(-1)!.promptTokens + 2 * 7;
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(Number(response.headers.get('x-cost-usd'))).toBe(cost / 1e6);
@@ -26,7 +32,11 @@ test('not streamed: cost, provider, generation, receipt and rates', async () => 
   expect(response.headers.get('x-generation-id')).toBe(body.id);
   expect(response.headers.get('x-receipt')).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
   for (const name of RATES) expect(response.headers.get(name), name).toMatch(/^\d+$/);
-  expect(body).toMatchObject({ object: 'chat.completion', model: MODEL, choices: [{ index: 0, message: { role: 'assistant' }, finish_reason: 'stop' }] });
+  expect(body).toMatchObject({
+    object: 'chat.completion',
+    model: MODEL,
+    choices: [{ index: 0, message: { role: 'assistant' }, finish_reason: 'stop' }],
+  });
   expect(Number.isInteger(body.created)).toBe(true);
   expect(body.usage).toMatchObject({ completion_tokens: 7, total_tokens: spine.provider.log.at(-1)!.promptTokens + 7, cost: cost / 1e6 });
   expect(body.usage.cost_details).toBeTypeOf('object');
@@ -82,7 +92,9 @@ test('two calls on one connection, one after the other and at once', async () =>
   const body = JSON.stringify(ask('hello !tokens:2'));
   const request = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   let text = '';
-  const two = new Promise<void>((resolve) => socket.on('data', (part: Buffer) => ((text += part.toString()).match(/"cost_details"/g)?.length === 2 ? resolve() : undefined)));
+  const two = new Promise<void>((resolve) =>
+    socket.on('data', (part: Buffer) => ((text += part.toString()).match(/"cost_details"/g)?.length === 2 ? resolve() : undefined)),
+  );
   socket.write(request + request);
   await two;
   socket.destroy();

@@ -20,7 +20,11 @@ beforeEach(() => {
 });
 
 const chat = (headers: Record<string, string>) =>
-  fetch(`${spine.url}/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(ask('hello')) });
+  fetch(`${spine.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(ask('hello')),
+  });
 const whoami = (headers: Record<string, string>) => fetch(`${spine.url}/key`, { headers });
 
 /** The answer to every key that is none. */
@@ -62,7 +66,10 @@ describe('a key that is none gets the same answer, whatever is wrong with it', (
     ['digits that base58 does not have', () => 'svc-sk-v2-0OIl'],
     ['the admin key', () => spine.adminKey],
     ['in another case', () => spine.key.toUpperCase()],
-    ['the hash of a key', async () => ((await (await whoami({ authorization: `Bearer ${spine.key}` })).json()) as { data: { hash: string } }).data.hash],
+    [
+      'the hash of a key',
+      async () => ((await (await whoami({ authorization: `Bearer ${spine.key}` })).json()) as { data: { hash: string } }).data.hash,
+    ],
   ])('%s', async (_name, make) => {
     const key = await make();
     await expectRefused(await chat({ authorization: `Bearer ${key}` }));
@@ -89,7 +96,11 @@ describe('a key that is none gets the same answer, whatever is wrong with it', (
     const { key, hash } = await spine.tenant('sleeper', '1');
     const boss = await spine.tenant('sleeper', '0');
     const patch = (disabled: boolean) =>
-      fetch(`${spine.url}/keys/${hash}`, { method: 'PATCH', headers: { 'x-api-key': boss.key, 'content-type': 'application/json' }, body: JSON.stringify({ disabled }) });
+      fetch(`${spine.url}/keys/${hash}`, {
+        method: 'PATCH',
+        headers: { 'x-api-key': boss.key, 'content-type': 'application/json' },
+        body: JSON.stringify({ disabled }),
+      });
     expect((await patch(true)).status).toBe(200);
     await expectRefused(await chat({ 'x-api-key': key }));
     expect((await patch(false)).status).toBe(200);
@@ -119,7 +130,7 @@ describe('without a key, or in a form that cannot be one, the answer tells how',
     ['a bare key', { authorization: 'svc-sk-v2-abc' }],
     ['an empty x-api-key', { 'x-api-key': '' }],
   ])('%s', async (_name, headers) => {
-    const response = await chat(headers as Record<string, string>);
+    const response = await chat(headers);
     expect(response.status).toBe(401);
     expect(await response.json()).toMatchObject({ error: { type: 'unauthorized', code: 401 } });
     expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
@@ -140,7 +151,11 @@ describe('without a key, or in a form that cannot be one, the answer tells how',
 });
 
 test('authentication comes before the body is looked at', async () => {
-  const response = await fetch(`${spine.url}/chat/completions`, { method: 'POST', headers: { 'x-api-key': 'wrong', 'content-type': 'text/plain' }, body: '{' });
+  const response = await fetch(`${spine.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'x-api-key': 'wrong', 'content-type': 'text/plain' },
+    body: '{',
+  });
   await expectRefused(response);
 });
 

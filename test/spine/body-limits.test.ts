@@ -20,7 +20,10 @@ const post = async (body: string | Uint8Array<ArrayBuffer>, headers: Record<stri
     headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', ...headers },
     body,
   });
-  return { status: response.status, body: (await response.json()) as { error: { type: string; code: number; message: string; param: string | null } } };
+  return {
+    status: response.status,
+    body: (await response.json()) as { error: { type: string; code: number; message: string; param: string | null } },
+  };
 };
 /** A request whose JSON is exactly so many bytes. */
 const sized = (bytes: number) => {
@@ -68,7 +71,8 @@ describe('size', () => {
 
 describe('structure', () => {
   const nested = (depth: number) => JSON.stringify(ask('hello')).replace(/}$/, `,"deep":${'['.repeat(depth)}${']'.repeat(depth)}}`);
-  const keyed = (keys: number) => JSON.stringify(ask('hello')).replace(/}$/, `,"wide":{${Array.from({ length: keys }, (_, index) => `"k${index}":1`).join(',')}}}`);
+  const keyed = (keys: number) =>
+    JSON.stringify(ask('hello')).replace(/}$/, `,"wide":{${Array.from({ length: keys }, (_, index) => `"k${index}":1`).join(',')}}}`);
 
   test('64 levels pass, 65 do not', async () => {
     expect((await post(nested(63))).status).toBe(200);
@@ -158,31 +162,46 @@ describe('form', () => {
     expect(spine.provider.log.at(-1)!.body).toMatchObject({ messages: [{ content: fine }] });
   });
 
-  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/xml', 'application/jsonx', 'text/json'])(
-    'content-type %s is refused',
-    async (type) => {
-      const { status, body } = await post(JSON.stringify(ask('hello')), { 'content-type': type });
-      expect(status).toBe(400);
-      expect(body.error.message).toContain('application/json');
-    },
-  );
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/xml',
+    'application/jsonx',
+    'text/json',
+  ])('content-type %s is refused', async (type) => {
+    const { status, body } = await post(JSON.stringify(ask('hello')), { 'content-type': type });
+    expect(status).toBe(400);
+    expect(body.error.message).toContain('application/json');
+  });
 
-  test.each(['application/json; charset=utf-8', 'application/json;charset=UTF-8', 'Application/JSON', 'application/vnd.api+json', 'application/json; x=y'])(
-    'content-type %s is taken',
-    async (type) => {
-      expect((await post(JSON.stringify(ask('hello')), { 'content-type': type })).status).toBe(200);
-    },
-  );
+  test.each([
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'Application/JSON',
+    'application/vnd.api+json',
+    'application/json; x=y',
+  ])('content-type %s is taken', async (type) => {
+    expect((await post(JSON.stringify(ask('hello')), { 'content-type': type })).status).toBe(200);
+  });
 
   test('a body without a content-type is refused in words', async () => {
     const body = JSON.stringify(ask('hello'));
-    const answer = await sendRaw(spine.origin, `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    const answer = await sendRaw(
+      spine.origin,
+      `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
     expect(answer.status).toBe(400);
-    expect(JSON.parse(answer.body)).toMatchObject({ error: { type: 'invalid_request', message: expect.stringContaining('application/json') as string } });
+    expect(JSON.parse(answer.body)).toMatchObject({
+      error: { type: 'invalid_request', message: expect.stringContaining('application/json') as string },
+    });
   });
 
   test('no body at all is refused', async () => {
-    const answer = await sendRaw(spine.origin, `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-length: 0\r\n\r\n`);
+    const answer = await sendRaw(
+      spine.origin,
+      `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-length: 0\r\n\r\n`,
+    );
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.body)).toMatchObject({ error: { type: 'invalid_request', code: 400 } });
   });

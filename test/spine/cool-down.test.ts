@@ -33,7 +33,9 @@ const servedBy = async (more: object = {}) => {
   return `${response.status} ${response.headers.get('x-provider')}`;
 };
 const statusOf = async (provider: string) => {
-  const { data } = (await (await spine.get('/models/test/model/endpoints')).json()) as { data: { endpoints: { provider_name: string; status: string }[] } };
+  const { data } = (await (await spine.get('/models/test/model/endpoints')).json()) as {
+    data: { endpoints: { provider_name: string; status: string }[] };
+  };
   return data.endpoints.find((endpoint) => endpoint.provider_name === provider)!.status;
 };
 

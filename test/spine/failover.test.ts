@@ -59,7 +59,9 @@ describe.each(['whole', 'streamed'] as const)('%s', (kind) => {
     spine.provider.instruct(failure);
     const before = await spine.balance();
     const locks = await spine.locks();
-    const earned = async () => (await spine.app.ledger.balance(earningsOf(spine.app.catalog.offers().find((offer) => offer.provider.name === 'Second')!.provider.id)))?.available ?? 0n;
+    const earned = async () =>
+      (await spine.app.ledger.balance(earningsOf(spine.app.catalog.offers().find((offer) => offer.provider.name === 'Second')!.provider.id)))
+        ?.available ?? 0n;
     const earnedBefore = await earned();
     const response = await spine.post('/chat/completions', ask('hello !tokens:5', { stream, ...TEST_FIRST }));
     expect(response.status).toBe(200);

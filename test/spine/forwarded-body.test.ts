@@ -6,7 +6,9 @@ import { ask, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../su
 let spine: Spine;
 beforeAll(async () => {
   // Without max_output_tokens: what the context leaves.
-  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: 'test/open-end', provider: 'Open', url: '{provider}', contextLength: 2_000 }).replace(/max_output.*/, '') });
+  spine = await startSpine({
+    toml: UNHURRIED + modelBlock({ name: 'test/open-end', provider: 'Open', url: '{provider}', contextLength: 2_000 }).replace(/max_output.*/, ''),
+  });
 });
 afterAll(() => spine.stop());
 afterEach(async () => {
@@ -24,7 +26,10 @@ async function forwarded(body: object | string, headers: Record<string, string> 
 test('unknown fields arrive as they were sent, however deep and odd', async () => {
   const odd = {
     seed: -7,
-    response_format: { type: 'json_schema', json_schema: { name: 'x', strict: true, schema: { type: 'object', properties: { a: { enum: [null, 1, 'é'] } } } } },
+    response_format: {
+      type: 'json_schema',
+      json_schema: { name: 'x', strict: true, schema: { type: 'object', properties: { a: { enum: [null, 1, 'é'] } } } },
+    },
     reasoning: { effort: 'high', nested: { a: null, b: [null, [null, {}], []], c: {} } },
     parallel_tool_calls: false,
     logprobs: true,
@@ -44,16 +49,23 @@ test('unknown fields arrive as they were sent, however deep and odd', async () =
 });
 
 test('numbers that a double does not hold arrive digit by digit', async () => {
-  const body = JSON.stringify(ask('hello')).replace(/}$/, ',"seed":12345678901234567890,"big":{"ids":[9007199254740993,-18446744073709551615],"far":1e400},"tools":[{"type":"function","function":{"name":"f","parameters":{"maximum":9223372036854775807}}}]}');
+  const body = JSON.stringify(ask('hello')).replace(
+    /}$/,
+    ',"seed":12345678901234567890,"big":{"ids":[9007199254740993,-18446744073709551615],"far":1e400},"tools":[{"type":"function","function":{"name":"f","parameters":{"maximum":9223372036854775807}}}]}',
+  );
   const seen = spine.provider.log.length;
   const response = await spine.post('/chat/completions', body);
   expect(response.status).toBe(200);
   const text = spine.provider.log[seen]!.text;
-  for (const number of ['12345678901234567890', '9007199254740993', '-18446744073709551615', '"maximum":9223372036854775807', '1e400']) expect(text).toContain(number);
+  for (const number of ['12345678901234567890', '9007199254740993', '-18446744073709551615', '"maximum":9223372036854775807', '1e400'])
+    expect(text).toContain(number);
 });
 
 test('a field called __proto__ pollutes nothing, and inside of other fields it is a field like any other', async () => {
-  const body = JSON.stringify(ask('hello')).replace(/}$/, ',"__proto__":{"polluted":1},"extra":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}}');
+  const body = JSON.stringify(ask('hello')).replace(
+    /}$/,
+    ',"__proto__":{"polluted":1},"extra":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}}',
+  );
   const got = await forwarded(body);
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   expect((got as { polluted?: unknown }).polluted).toBeUndefined();
@@ -66,11 +78,43 @@ test('messages, tools and content parts arrive as they were sent', async () => {
     { role: 'developer', content: [{ type: 'text', text: 'x', cache_control: { ttl: '1h' } }] },
     { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a":1}' }, extra: 1 }] },
     { role: 'tool', tool_call_id: 'c1', content: 'done' },
-    { role: 'user', content: [{ type: 'text', text: 'hello' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=', detail: 'low' } }, { type: 'file', file: { file_id: 'f' } }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'hello' },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=', detail: 'low' } },
+        { type: 'file', file: { file_id: 'f' } },
+      ],
+    },
   ];
-  const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties: { a: { type: 'integer' } } }, strict: true }, cache: true }];
-  const got = await forwarded({ model: MODEL, messages, tools, tool_choice: 'auto', stop: ['a', 'b'], user: 'u', n: 2, temperature: 0.3, top_p: 0.9, presence_penalty: -2, frequency_penalty: 2 });
-  expect(got).toMatchObject({ messages, tools, tool_choice: 'auto', stop: ['a', 'b'], user: 'u', n: 2, temperature: 0.3, top_p: 0.9, presence_penalty: -2, frequency_penalty: 2 });
+  const tools = [
+    { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: { a: { type: 'integer' } } }, strict: true }, cache: true },
+  ];
+  const got = await forwarded({
+    model: MODEL,
+    messages,
+    tools,
+    tool_choice: 'auto',
+    stop: ['a', 'b'],
+    user: 'u',
+    n: 2,
+    temperature: 0.3,
+    top_p: 0.9,
+    presence_penalty: -2,
+    frequency_penalty: 2,
+  });
+  expect(got).toMatchObject({
+    messages,
+    tools,
+    tool_choice: 'auto',
+    stop: ['a', 'b'],
+    user: 'u',
+    n: 2,
+    temperature: 0.3,
+    top_p: 0.9,
+    presence_penalty: -2,
+    frequency_penalty: 2,
+  });
 });
 
 test('what speaks to the gateway stays here', async () => {
@@ -130,7 +174,10 @@ test('the lock is what that cap can cost, times n', async () => {
 test('an image adds its price to the lock and to the bill', async () => {
   const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
   const before = await spine.balance();
-  const response = await spine.post('/chat/completions', ask('', { messages: [{ role: 'user', content: [{ type: 'text', text: '!tokens:2' }, image, image] }] }));
+  const response = await spine.post(
+    '/chat/completions',
+    ask('', { messages: [{ role: 'user', content: [{ type: 'text', text: '!tokens:2' }, image, image] }] }),
+  );
   expect(response.status).toBe(200);
   await spine.quiet();
   // 0.001 USD each.

@@ -43,7 +43,8 @@ describe.each([false, true])('stream: %s', (stream) => {
         const again = await post(ask('hello !tokens:5', { stream }), key);
         expect(again.status).toBe(200);
         expect(await again.text()).toBe(text);
-        for (const name of ['content-type', 'x-generation-id', 'x-provider', 'x-cost-usd', 'x-receipt', 'cache-control']) expect(again.headers.get(name)).toBe(first.headers.get(name));
+        for (const name of ['content-type', 'x-generation-id', 'x-provider', 'x-cost-usd', 'x-receipt', 'cache-control'])
+          expect(again.headers.get(name)).toBe(first.headers.get(name));
         expect(again.headers.get('idempotent-replayed')).toBe('true');
       }
       expect(first.headers.get('idempotent-replayed')).toBeNull();
@@ -132,11 +133,13 @@ describe.each([false, true])('stream: %s', (stream) => {
     const key = newKey();
     const seen = spine.provider.log.length;
     const paid = await spent(async () => {
-      const statuses = await Promise.all(Array.from({ length: 50 }, async () => {
-        const response = await post(ask('hello !tokens:5 !head-delay:50', { stream }), key);
-        await response.text();
-        return response.status;
-      }));
+      const statuses = await Promise.all(
+        Array.from({ length: 50 }, async () => {
+          const response = await post(ask('hello !tokens:5 !head-delay:50', { stream }), key);
+          await response.text();
+          return response.status;
+        }),
+      );
       expect(statuses).toContain(200);
       expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([]);
     });

@@ -6,7 +6,10 @@ import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/s
 let spine: Spine;
 let skew = 0;
 beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}${modelBlock({ name: 'test/other', provider: 'Other', url: '{provider}' })}`, now: () => Date.now() + skew });
+  spine = await startSpine({
+    toml: `${UNHURRIED}${modelBlock({ name: 'test/other', provider: 'Other', url: '{provider}' })}`,
+    now: () => Date.now() + skew,
+  });
 });
 afterAll(() => spine.stop());
 afterEach(async () => {
@@ -15,7 +18,8 @@ afterEach(async () => {
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const chat = (key: string, content = 'hello', more: object = {}) => spine.post('/chat/completions', ask(content, more), bearer(key));
-const keyOf = async (key: string) => ((await (await spine.get('/key', bearer(key))).json()) as { data: { usage: number; limit_remaining: number } }).data;
+const keyOf = async (key: string) =>
+  ((await (await spine.get('/key', bearer(key))).json()) as { data: { usage: number; limit_remaining: number } }).data;
 
 describe('allowed services', () => {
   test('others are 403, in every form of their name, also as a fallback, and nothing is locked', async () => {

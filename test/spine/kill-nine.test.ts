@@ -58,7 +58,8 @@ async function client(round: number, index: number, acknowledged: Acknowledged[]
       const text = await response.text();
       const complete = stream ? text.endsWith('data: [DONE]\n\n') : response.ok;
       const last = stream ? text.split('\n\n').at(-3)?.slice('data: '.length) : text;
-      if (complete) acknowledged.push({ id: response.headers.get('x-generation-id')!, cost: (JSON.parse(last!) as { usage: { cost: number } }).usage.cost });
+      if (complete)
+        acknowledged.push({ id: response.headers.get('x-generation-id')!, cost: (JSON.parse(last!) as { usage: { cost: number } }).usage.cost });
     } catch {
       return;
     }

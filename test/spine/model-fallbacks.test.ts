@@ -27,7 +27,10 @@ afterEach(async () => {
 test('the first model that can be served answers, under its own name and price', async () => {
   for (const stream of [false, true]) {
     const before = await spine.balance();
-    const response = await spine.post('/chat/completions', ask('hello !tokens:4', { model: 'test/broken', models: ['test/dear', 'test/model'], stream }));
+    const response = await spine.post(
+      '/chat/completions',
+      ask('hello !tokens:4', { model: 'test/broken', models: ['test/dear', 'test/model'], stream }),
+    );
     expect(response.status).toBe(200);
     const text = await response.text();
     const reply = (stream ? events(text).at(-2) : JSON.parse(text)) as { model: string };

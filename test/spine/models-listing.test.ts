@@ -109,15 +109,22 @@ test('one model, and who serves it', async () => {
     const { data } = (await response.json()) as { data: { id: string; endpoints: { provider_name: string; status: string }[] } };
     expect(data.id).toBe(decodeURIComponent(name));
     expect(data.endpoints.length).toBe(item.id === 'test/model' ? 2 : 1);
-    expect(data.endpoints[0]).toMatchObject({ status: 'healthy', context_length: expect.any(Number) as number, pricing: { prompt: expect.any(String) as string } });
+    expect(data.endpoints[0]).toMatchObject({
+      status: 'healthy',
+      context_length: expect.any(Number) as number,
+      pricing: { prompt: expect.any(String) as string },
+    });
   }
 });
 
-test.each(['/models/test/nowhere', '/models/test/nowhere/endpoints', '/models/__proto__', '/models/%00', `/models/${'x'.repeat(400)}`])('%s is 404', async (path) => {
-  const response = await get(path);
-  expect(response.status).toBe(404);
-  expect(await response.json()).toMatchObject({ error: { type: 'invalid_model', code: 404 } });
-});
+test.each(['/models/test/nowhere', '/models/test/nowhere/endpoints', '/models/__proto__', '/models/%00', `/models/${'x'.repeat(400)}`])(
+  '%s is 404',
+  async (path) => {
+    const response = await get(path);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: { type: 'invalid_model', code: 404 } });
+  },
+);
 
 test('what a provider costs us, where it is and with which key, is not in it', async () => {
   for (const path of ['/models', '/models/test/model/endpoints', '/providers']) {
@@ -130,15 +137,28 @@ test('what a provider costs us, where it is and with which key, is not in it', a
 
 test('providers are public, with their id as the direct form takes it', async () => {
   const { data } = (await (await get('/providers')).json()) as { data: { id: string; name: string; services: number }[] };
-  expect(data.map(({ name, services }) => [name, services])).toEqual([['Deep', 1], ['Plain', 1], ['Second', 1], ['Test', 1]]);
-  const response = await spine.post('/chat/completions', { model: `${data[2]!.id}:test/model`, messages: [{ role: 'user', content: 'hello' }], max_tokens: 5 });
+  expect(data.map(({ name, services }) => [name, services])).toEqual([
+    ['Deep', 1],
+    ['Plain', 1],
+    ['Second', 1],
+    ['Test', 1],
+  ]);
+  const response = await spine.post('/chat/completions', {
+    model: `${data[2]!.id}:test/model`,
+    messages: [{ role: 'user', content: 'hello' }],
+    max_tokens: 5,
+  });
   expect(response.headers.get('x-provider')).toBe('Second');
   expect(await spine.faults()).toEqual([]);
 });
 
 test('a free model costs nothing and still has its record', async () => {
   const { key } = await spine.tenant('penniless', '0.000001');
-  const response = await spine.post('/chat/completions', { model: 'plain', messages: [{ role: 'user', content: 'hello' }] }, { authorization: `Bearer ${key}` });
+  const response = await spine.post(
+    '/chat/completions',
+    { model: 'plain', messages: [{ role: 'user', content: 'hello' }] },
+    { authorization: `Bearer ${key}` },
+  );
   expect(response.status).toBe(200);
   expect(response.headers.get('x-cost-usd')).toBe('0');
   expect(await spine.generation(response.headers.get('x-generation-id'), key)).toMatchObject({ state: 'settled', cost_micro_usdc: 0 });

@@ -45,18 +45,32 @@ test('several choices', async () => {
 
 const weather: OpenAI.ChatCompletionTool = {
   type: 'function',
-  function: { name: 'weather', description: 'The weather of a city', parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } },
+  function: {
+    name: 'weather',
+    description: 'The weather of a city',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
 };
 
 test('tool calls', async () => {
-  const completion = await client.chat.completions.create({ model: MODEL, messages: ask('weather in Zürich?'), tools: [weather], tool_choice: 'required' });
+  const completion = await client.chat.completions.create({
+    model: MODEL,
+    messages: ask('weather in Zürich?'),
+    tools: [weather],
+    tool_choice: 'required',
+  });
   const [call] = completion.choices[0]!.message.tool_calls!;
   expect(completion.choices[0]!.finish_reason).toBe('tool_calls');
   expect(call).toMatchObject({ type: 'function', function: { name: 'weather' } });
 });
 
 test.each(['right', 'no-index', 'repeat-id'])('streamed tool calls whose deltas are %s add up', async (defect) => {
-  const runner = client.chat.completions.stream({ model: MODEL, messages: ask(`weather? !tools:${defect}`), tools: [weather], tool_choice: 'required' });
+  const runner = client.chat.completions.stream({
+    model: MODEL,
+    messages: ask(`weather? !tools:${defect}`),
+    tools: [weather],
+    tool_choice: 'required',
+  });
   const completion = await runner.finalChatCompletion();
   const [call, ...others] = completion.choices[0]!.message.tool_calls!;
   expect(others).toEqual([]);
@@ -71,7 +85,15 @@ test.each([
   const completion = await client.chat.completions.create({
     model: MODEL,
     max_tokens: 20,
-    messages: [{ role: 'user', content: [{ type: 'text', text: 'what is it? !tokens:2' }, { type: 'image_url', image_url: { url } }] }],
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'what is it? !tokens:2' },
+          { type: 'image_url', image_url: { url } },
+        ],
+      },
+    ],
   });
   const { prompt_tokens, cost } = completion.usage as unknown as { prompt_tokens: number; cost: number };
   expect(cost).toBeCloseTo((prompt_tokens + 4 + 1000) / 1e6, 12);
@@ -102,7 +124,11 @@ test('an empty escrow is a 402 that names the estimated cost', async () => {
     const broke = new OpenAI({ baseURL: poor.url, apiKey: poor.key, maxRetries: 0 });
     const failure = await broke.chat.completions.create({ model: MODEL, messages: ask('hello'), max_tokens: 100 }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(OpenAI.APIError);
-    expect(failure).toMatchObject({ status: 402, type: 'insufficient_balance', message: expect.stringMatching(/Insufficient balance for estimated cost: 0\.000\d+ USDC/) as string });
+    expect(failure).toMatchObject({
+      status: 402,
+      type: 'insufficient_balance',
+      message: expect.stringMatching(/Insufficient balance for estimated cost: 0\.000\d+ USDC/) as string,
+    });
   } finally {
     await poor.stop();
   }
@@ -124,7 +150,9 @@ test('a rate limit is a RateLimitError, and the client retries after the time it
   const limited = await startSpine({ toml: '[limits]\nrequests_per_minute = 60\nburst = 0' });
   try {
     const impatient = new OpenAI({ baseURL: limited.url, apiKey: limited.key, maxRetries: 0 });
-    const calls = await Promise.allSettled(Array.from({ length: 61 }, () => impatient.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:1') })));
+    const calls = await Promise.allSettled(
+      Array.from({ length: 61 }, () => impatient.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:1') })),
+    );
     const failures = calls.filter((call) => call.status === 'rejected');
     expect(failures.length).toBeGreaterThan(0);
     for (const { reason } of failures) expect(reason).toBeInstanceOf(OpenAI.RateLimitError);

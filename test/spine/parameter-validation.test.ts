@@ -5,7 +5,9 @@ import { ask, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../su
 
 let spine: Spine;
 beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}${modelBlock({ name: 'test/text-only', provider: 'Text', url: '{provider}', maxOutputTokens: 100 })}` });
+  spine = await startSpine({
+    toml: `${UNHURRIED}${modelBlock({ name: 'test/text-only', provider: 'Text', url: '{provider}', maxOutputTokens: 100 })}`,
+  });
 });
 afterAll(async () => {
   expect(await spine.faults()).toEqual([]);
@@ -13,7 +15,15 @@ afterAll(async () => {
 });
 
 const text = 'hello !tokens:1';
-const image = (url: unknown) => [{ role: 'user', content: [{ type: 'text', text }, { type: 'image_url', image_url: { url } }] }];
+const image = (url: unknown) => [
+  {
+    role: 'user',
+    content: [
+      { type: 'text', text },
+      { type: 'image_url', image_url: { url } },
+    ],
+  },
+];
 
 describe('inside', () => {
   test.each([
@@ -43,10 +53,31 @@ describe('inside', () => {
     [{ tools: [] }],
     [{ tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'none' }],
     [{ tool_choice: { type: 'function', function: { name: 'f' } }, tools: [{ type: 'function', function: { name: 'f' } }], max_tokens: 1 }],
-    [{ messages: [{ role: 'system', content: 'x' }, { role: 'user', content: text }] }],
-    [{ messages: [{ role: 'developer', content: 'x' }, { role: 'user', content: text }] }],
+    [
+      {
+        messages: [
+          { role: 'system', content: 'x' },
+          { role: 'user', content: text },
+        ],
+      },
+    ],
+    [
+      {
+        messages: [
+          { role: 'developer', content: 'x' },
+          { role: 'user', content: text },
+        ],
+      },
+    ],
     [{ messages: [{ role: 'user', content: text }, { role: 'assistant' }] }],
-    [{ messages: [{ role: 'user', content: text }, { role: 'assistant', content: null }] }],
+    [
+      {
+        messages: [
+          { role: 'user', content: text },
+          { role: 'assistant', content: null },
+        ],
+      },
+    ],
     [{ messages: [{ role: 'user', content: '' }] }],
     [{ messages: image('https://example.com/a.png') }],
     [{ messages: image('HTTPS://EXAMPLE.COM/a.png') }],
@@ -75,7 +106,15 @@ describe('outside', () => {
     [{ messages: ['hello'] }, 'messages[0]'],
     [{ messages: [null] }, 'messages[0]'],
     [{ messages: [{ content: 'x' }] }, 'messages[0].role'],
-    [{ messages: [{ role: 'user', content: 'x' }, { role: 'wizard', content: 'x' }] }, 'messages[1].role'],
+    [
+      {
+        messages: [
+          { role: 'user', content: 'x' },
+          { role: 'wizard', content: 'x' },
+        ],
+      },
+      'messages[1].role',
+    ],
     [{ messages: [{ role: 7, content: 'x' }] }, 'messages[0].role'],
     [{ messages: [{ role: 'user' }] }, 'messages[0].content'],
     [{ messages: [{ role: 'user', content: null }] }, 'messages[0].content'],
@@ -156,7 +195,18 @@ describe('well formed, but not for this model: 422', () => {
 });
 
 describe('unknown models: 404 that names them', () => {
-  test.each(['test/nowhere', 'nowhere', 'TEST/MODEL', 'test/model ', '__proto__', 'constructor', '../test/model', ':floor', 'test/model:floor:floor', 'x'.repeat(256)])('%s', async (model) => {
+  test.each([
+    'test/nowhere',
+    'nowhere',
+    'TEST/MODEL',
+    'test/model ',
+    '__proto__',
+    'constructor',
+    '../test/model',
+    ':floor',
+    'test/model:floor:floor',
+    'x'.repeat(256),
+  ])('%s', async (model) => {
     const response = await spine.post('/chat/completions', ask(text, { model }));
     expect(response.status).toBe(404);
     const { error } = (await response.json()) as { error: { message: string } };
@@ -168,7 +218,8 @@ describe('unknown models: 404 that names them', () => {
 test('a value from a stranger cannot dress up an error message', async () => {
   const evil = '\u202e<script>alert(1)</script>\u0007\u2028';
   const response = await spine.post('/chat/completions', ask(text, { model: `a${evil.replace('\u0007', '')}` }));
-  expect((await response.text())).not.toMatch(/[\u202e\u2028]/);
+  expect(await response.text()).not.toMatch(/[\u202e\u2028]/);
   const other = await spine.post('/chat/completions', ask(text, { messages: [{ role: evil, content: 'x' }] }));
-  expect(await other.text()).not.toMatch(/[\u202e\u0007\u2028]/);
+  const refusal = await other.text();
+  for (const character of ['\u202e', '\u0007', '\u2028']) expect(refusal).not.toContain(character);
 });

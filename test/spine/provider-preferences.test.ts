@@ -31,7 +31,9 @@ afterEach(async () => {
 const served = async (more: object, model = 'test/three') => {
   const response = await spine.post('/chat/completions', ask('hello', { model, ...more }));
   const text = await response.text();
-  return response.status === 200 ? response.headers.get('x-provider')! : `${response.status} ${(JSON.parse(text) as { error: { type: string; param: string } }).error.type}`;
+  return response.status === 200
+    ? response.headers.get('x-provider')!
+    : `${response.status} ${(JSON.parse(text) as { error: { type: string; param: string } }).error.type}`;
 };
 const often = async (more: object, model?: string) => {
   const names = new Set<string>();
@@ -92,7 +94,9 @@ describe('provider', () => {
   });
   test('null counts as absent', async () => {
     expect(await served({ provider: null, models: null, session_id: null })).not.toMatch(/^\d/);
-    expect(await served({ provider: { order: null, only: null, ignore: null, allow_fallbacks: null, sort: null, max_price: null } })).not.toMatch(/^\d/);
+    expect(await served({ provider: { order: null, only: null, ignore: null, allow_fallbacks: null, sort: null, max_price: null } })).not.toMatch(
+      /^\d/,
+    );
   });
 });
 
@@ -113,8 +117,8 @@ test(':floor is the cheapest', async () => {
 test('what was measured decides :nitro, and sort by throughput and latency', async () => {
   // Not streamed, so that the delay is in both; the slow one is the cheaper by far.
   for (let i = 0; i < 3; i++) {
-    await served({ provider: { only: ['Slow'] }, messages: [{ role: 'user', content: '!head-delay:150' }] }, 'test/speed');
-    await served({ provider: { only: ['Quick'] }, messages: [{ role: 'user', content: '!tokens:40' }] }, 'test/speed');
+    await served({ provider: { only: ['Slow'] }, messages: [{ role: 'user', content: '!head-delay:400' }] }, 'test/speed');
+    await served({ provider: { only: ['Quick'] }, messages: [{ role: 'user', content: '!tokens:2000' }], max_tokens: 2000 }, 'test/speed');
   }
   expect(await often({}, 'test/speed:nitro')).toEqual(['Quick']);
   expect(await often({ provider: { sort: 'throughput' } }, 'test/speed')).toEqual(['Quick']);
@@ -129,7 +133,9 @@ test('<provider_pubkey>:<model> is that provider and no other', async () => {
   expect(response.status).toBe(400);
   const unknown = await spine.post('/chat/completions', ask('hello', { model: `${idOf('Test')}:test/three` }));
   expect(unknown.status).toBe(404);
-  expect(await unknown.json()).toMatchObject({ error: { type: 'invalid_model', code: 404, param: 'model', message: `Model not found: ${idOf('Test')}:test/three` } });
+  expect(await unknown.json()).toMatchObject({
+    error: { type: 'invalid_model', code: 404, param: 'model', message: `Model not found: ${idOf('Test')}:test/three` },
+  });
 });
 
 test('the reply names the model by the name of the service, without suffix and key', async () => {

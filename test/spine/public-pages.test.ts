@@ -31,7 +31,8 @@ test('health', async () => {
 });
 
 test('metrics: Prometheus text with the names of the GenAI conventions, without secrets or names of consumers', async () => {
-  for (const stream of [false, true]) await (await spine.post('/chat/completions', ask('hello !tokens:3', { stream, user: 'user-canary', metadata: { x: 'metadata-canary' } }))).text();
+  for (const stream of [false, true])
+    await (await spine.post('/chat/completions', ask('hello !tokens:3', { stream, user: 'user-canary', metadata: { x: 'metadata-canary' } }))).text();
   await spine.post('/chat/completions', ask('hello', { model: 'test/nowhere' }));
   await spine.quiet();
   const response = await get('/metrics');
@@ -39,8 +40,10 @@ test('metrics: Prometheus text with the names of the GenAI conventions, without 
   const text = await response.text();
   expect(text).toMatch(/^gen_ai_\S+/m);
   expect(text).toMatch(/^# TYPE gen_ai_\S+ histogram$/m);
-  for (const line of text.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) expect(line).toMatch(/^[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^{}]*\})? [-+0-9.eNaInf]+( \d+)?$/);
-  for (const secret of [spine.key, spine.adminKey, 'upstream-secret-canary', 'user-canary', 'metadata-canary', spine.account, 'test/nowhere']) expect(text).not.toContain(secret);
+  for (const line of text.split('\n').filter((one) => one !== '' && !one.startsWith('#')))
+    expect(line).toMatch(/^[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^{}]*\})? [-+0-9.eNaInf]+( \d+)?$/);
+  for (const secret of [spine.key, spine.adminKey, 'upstream-secret-canary', 'user-canary', 'metadata-canary', spine.account, 'test/nowhere'])
+    expect(text).not.toContain(secret);
 });
 
 interface Described {
@@ -71,7 +74,8 @@ describe('/openapi.json', () => {
 
   test('describes every endpoint of the contract that there is', () => {
     const paths = Object.keys(document.paths);
-    for (const path of ['chat/completions', 'models', 'session/balance', 'credits', 'key', 'keys', 'keys/{hash}', 'generation', 'providers', 'ping']) expect(paths).toContain(`/api/v1/${path}`);
+    for (const path of ['chat/completions', 'models', 'session/balance', 'credits', 'key', 'keys', 'keys/{hash}', 'generation', 'providers', 'ping'])
+      expect(paths).toContain(`/api/v1/${path}`);
     for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) expect(paths).toContain(path);
   });
 
@@ -84,7 +88,7 @@ describe('/openapi.json', () => {
         expect(['get', 'post', 'put', 'patch', 'delete', 'head', 'options'], where).toContain(method);
         expect(operation.summary, where).toBeTruthy();
         const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
-        expect(declared.map(({ name }) => name).sort(), where).toEqual([...named].sort());
+        expect(declared.map(({ name }) => name).sort(), where).toEqual(named.map(String).sort());
         for (const parameter of declared) expect(parameter.required, where).toBe(true);
         for (const [status, answer] of Object.entries(operation.responses)) {
           expect(status, where).toMatch(/^([1-5]\d\d|default)$/);
@@ -103,7 +107,10 @@ describe('/openapi.json', () => {
       const ref = entries['$ref'];
       if (typeof ref === 'string') {
         expect(ref, where).toMatch(/^#\//);
-        const found = ref.slice(2).split('/').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], document);
+        const found = ref
+          .slice(2)
+          .split('/')
+          .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], document);
         expect(found, `${where} refers to ${ref}`).toBeDefined();
       }
       if (typeof entries['type'] === 'string' && !where.endsWith('/properties')) expect(entries['nullable'], where).toBeUndefined();
@@ -126,7 +133,10 @@ describe('/openapi.json', () => {
   });
 
   test('the body that it describes is the body that is checked', () => {
-    const schema = document.paths['/api/v1/chat/completions']!['post']!.requestBody!.content['application/json']!.schema as { required: string[]; properties: Record<string, { maximum?: number }> };
+    const schema = document.paths['/api/v1/chat/completions']!['post']!.requestBody!.content['application/json']!.schema as {
+      required: string[];
+      properties: Record<string, { maximum?: number }>;
+    };
     expect(schema.required).toEqual(['model', 'messages']);
     expect(schema.properties['temperature']!.maximum).toBe(2);
     expect(schema.properties['presence_penalty']!.maximum).toBe(2);

@@ -1,4 +1,4 @@
-import { createPublicKey, verify, type JsonWebKey } from 'node:crypto';
+import { createPublicKey, verify } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ask, events, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -28,7 +28,9 @@ interface Content {
 
 /** As somebody does who has the receipt and the published key, and no gateway. Null when the signature does not hold. */
 async function read(receipt: string): Promise<Content | null> {
-  const { keys } = (await (await fetch(`${spine.origin}/.well-known/jwks.json`)).json()) as { keys: (JsonWebKey & { kid: string })[] };
+  const { keys } = (await (await fetch(`${spine.origin}/.well-known/jwks.json`)).json()) as {
+    keys: { kid: string; kty: string; crv: string; x: string }[];
+  };
   const [head, payload, signature] = receipt.split('.') as [string, string, string];
   const header = JSON.parse(Buffer.from(head, 'base64url').toString()) as { alg: string; kid: string };
   expect(header.alg).toBe('EdDSA');

@@ -45,16 +45,18 @@ test('128 characters are the most', async () => {
 });
 
 test.each(['', 'caf\u00e9', 'tab\there', '\u00ff'])('%j is no id: one is made', async (given) => {
-  const answer = await sendRaw(
-    spine.origin,
-    Buffer.from(`GET /api/v1/ping HTTP/1.1\r\nhost: x\r\nx-request-id: ${given}\r\n\r\n`, 'latin1'),
-  );
+  const answer = await sendRaw(spine.origin, Buffer.from(`GET /api/v1/ping HTTP/1.1\r\nhost: x\r\nx-request-id: ${given}\r\n\r\n`, 'latin1'));
   expect(answer.status).toBe(200);
   expect(answer.headers['x-request-id']).toMatch(/^req-/);
 });
 
 test('every answer has one, also errors and what needs no key', async () => {
-  for (const [path, status] of [['/models', 200], ['/nowhere', 404], ['/key', 401], ['/generation', 400]] as const) {
+  for (const [path, status] of [
+    ['/models', 200],
+    ['/nowhere', 404],
+    ['/key', 401],
+    ['/generation', 400],
+  ] as const) {
     const response = await spine.get(path, { 'x-request-id': 'mine', ...(path === '/key' ? { authorization: 'Bearer wrong' } : {}) });
     expect(response.status).toBe(status);
     expect(response.headers.get('x-request-id')).toBe('mine');

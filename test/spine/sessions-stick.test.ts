@@ -70,7 +70,7 @@ test.each([
   [{ session_id: 7 }, {}, 'session_id'],
   [{}, { 'x-session-id': 'x'.repeat(257) }, 'x-session-id'],
 ])('a session id that is too long or no text is refused', async (more, headers, param) => {
-  const response = await spine.post('/chat/completions', ask('hello', more), headers as Record<string, string>);
+  const response = await spine.post('/chat/completions', ask('hello', more), headers);
   expect(response.status).toBe(400);
   expect(await response.json()).toMatchObject({ error: { param } });
 });

@@ -33,7 +33,11 @@ test('a body that trickles in, and headers that do, end with 408 and a closed co
     expect(status).toBe(408);
     expect(JSON.parse(text)).toMatchObject({ error: { code: 408 } });
   };
-  await Promise.all([trickle(head(10_000_000), '{'), trickle(`${head(1_000)}{"model":`, ' '), trickle('POST /api/v1/chat/completions HTTP/1.1\r\nx-slow: ', 'y')]);
+  await Promise.all([
+    trickle(head(10_000_000), '{'),
+    trickle(`${head(1_000)}{"model":`, ' '),
+    trickle('POST /api/v1/chat/completions HTTP/1.1\r\nx-slow: ', 'y'),
+  ]);
   expect(performance.now() - begun).toBeLessThan(6_500);
   expect(spine.provider.log.length).toBe(seen);
 });
@@ -44,7 +48,10 @@ test('an answer may take longer than a request', async () => {
 });
 
 test('without a credential it is not even listened to', async () => {
-  const answer = await sendRaw(spine.origin, 'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10000000\r\n\r\n{');
+  const answer = await sendRaw(
+    spine.origin,
+    'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10000000\r\n\r\n{',
+  );
   expect(answer.status).toBe(401);
 });
 

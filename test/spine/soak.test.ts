@@ -107,7 +107,8 @@ function expected(logged: LoggedCall, lock: number): number | 'estimate' {
   const { behaviour, plannedTokens } = logged;
   const { stream } = logged.body as { stream: boolean };
   if (logged.end === 'client_closed') return 'estimate';
-  const failed = logged.end !== 'finished' || behaviour.finish === 'error' || (stream && behaviour.errorAt !== null && plannedTokens > behaviour.errorAt);
+  const failed =
+    logged.end !== 'finished' || behaviour.finish === 'error' || (stream && behaviour.errorAt !== null && plannedTokens > behaviour.errorAt);
   if (failed) return 0;
   // Of a stream, what comes after its end is not part of it.
   if (stream && behaviour.usage === 'after-done') return 0;
@@ -163,11 +164,22 @@ test(`${CALLS} mixed calls: the books add up, no lock is left, every charge is t
     if (due === 'estimate') {
       estimated += 1;
       // The provider saw its socket close: either the client had left, or we gave up on it. Never more than the lock.
-      if (paid < 0 || paid > Number(lock!['amount'])) wrong.push({ requestId, paid, behaviour: messages[0]!.content, why: 'an estimate beyond the lock' });
-      if (paid > 0 && !ended.get(requestId)!.hungUp && logged.behaviour.stallAt !== null) wrong.push({ requestId, paid, why: 'a stalled call was charged' });
+      if (paid < 0 || paid > Number(lock!['amount']))
+        wrong.push({ requestId, paid, behaviour: messages[0]!.content, why: 'an estimate beyond the lock' });
+      if (paid > 0 && !ended.get(requestId)!.hungUp && logged.behaviour.stallAt !== null)
+        wrong.push({ requestId, paid, why: 'a stalled call was charged' });
     } else {
       exact += 1;
-      if (paid !== due) wrong.push({ requestId, paid, due, behaviour: messages[0]!.content, end: logged.end, hungUp: ended.get(requestId)!.hungUp, detail: lock?.['detail'] });
+      if (paid !== due)
+        wrong.push({
+          requestId,
+          paid,
+          due,
+          behaviour: messages[0]!.content,
+          end: logged.end,
+          hungUp: ended.get(requestId)!.hungUp,
+          detail: lock?.['detail'],
+        });
     }
   }
   expect(wrong.slice(0, 10)).toEqual([]);

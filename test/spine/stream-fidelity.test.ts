@@ -47,17 +47,37 @@ function expectWhole({ chunks, text, response }: Awaited<ReturnType<typeof strea
   expect(text).toBe(Array.from({ length: tokens }, (_, index) => tokenText(index)).join(''));
   expect(call.completionTokens).toBe(tokens);
   expect(call.textBytes).toBe(Buffer.byteLength(text));
-  for (const chunk of chunks) expect(chunk).toMatchObject({ id: response.headers.get('x-generation-id'), object: 'chat.completion.chunk', model: MODEL });
+  for (const chunk of chunks)
+    expect(chunk).toMatchObject({ id: response.headers.get('x-generation-id'), object: 'chat.completion.chunk', model: MODEL });
   expect(new Set(chunks.map(({ created }) => created)).size).toBe(1);
   // finish_reason and usage come once, in the last chunk, together.
   const ends = chunks.filter(({ choices }) => choices.some(({ finish_reason }) => finish_reason !== null));
   expect(ends).toEqual([chunks.at(-1)]);
   expect(chunks.filter((chunk) => 'usage' in chunk)).toEqual([chunks.at(-1)]);
   const paid = call.promptTokens + 2 * tokens;
-  expect(chunks.at(-1)!.usage).toMatchObject({ prompt_tokens: call.promptTokens, completion_tokens: tokens, total_tokens: call.promptTokens + tokens, cost: paid / 1e6 });
+  expect(chunks.at(-1)!.usage).toMatchObject({
+    prompt_tokens: call.promptTokens,
+    completion_tokens: tokens,
+    total_tokens: call.promptTokens + tokens,
+    cost: paid / 1e6,
+  });
 }
 
-const FORMS = ['', '!eol:crlf', '!eol:cr', '!bom', '!comments', '!no-space', '!multiline', '!eol:crlf !bom !comments !multiline !no-space', '!usage-place:finish', '!usage:twice', '!usage:every', '!usage:no-total', '!finish:beside'];
+const FORMS = [
+  '',
+  '!eol:crlf',
+  '!eol:cr',
+  '!bom',
+  '!comments',
+  '!no-space',
+  '!multiline',
+  '!eol:crlf !bom !comments !multiline !no-space',
+  '!usage-place:finish',
+  '!usage:twice',
+  '!usage:every',
+  '!usage:no-total',
+  '!finish:beside',
+];
 
 test.each(FORMS)('in the form %s', async (form) => {
   expectWhole(await stream(`hello !tokens:40 ${form}`), 40);
@@ -106,29 +126,40 @@ test('several choices', async () => {
   expect(chunks.at(-1)!.usage!.completion_tokens).toBe(18);
 });
 
-test.each(['', '!tools:no-index', '!tools:repeat-id', '!tools:no-index !split:5 !eol:crlf'])('tool calls, %s: index from 0, id and name once, arguments whole', async (form) => {
-  const tools = ['alpha', 'beta'].map((name) => ({ type: 'function', function: { name, parameters: { type: 'object' } } }));
-  const { chunks } = await stream(`call alpha and beta ${form}`, { tools });
-  const calls = new Map<number, { ids: string[]; names: string[]; text: string }>();
-  for (const { choices } of chunks) {
-    for (const delta of choices[0]?.delta.tool_calls ?? []) {
-      const call = calls.get(delta.index) ?? { ids: [], names: [], text: '' };
-      if (delta.id !== undefined) call.ids.push(delta.id);
-      if (delta.function.name !== undefined) call.names.push(delta.function.name);
-      call.text += delta.function.arguments;
-      calls.set(delta.index, call);
+test.each(['', '!tools:no-index', '!tools:repeat-id', '!tools:no-index !split:5 !eol:crlf'])(
+  'tool calls, %s: index from 0, id and name once, arguments whole',
+  async (form) => {
+    const tools = ['alpha', 'beta'].map((name) => ({ type: 'function', function: { name, parameters: { type: 'object' } } }));
+    const { chunks } = await stream(`call alpha and beta ${form}`, { tools });
+    const calls = new Map<number, { ids: string[]; names: string[]; text: string }>();
+    for (const { choices } of chunks) {
+      for (const delta of choices[0]?.delta.tool_calls ?? []) {
+        const call = calls.get(delta.index) ?? { ids: [], names: [], text: '' };
+        if (delta.id !== undefined) call.ids.push(delta.id);
+        if (delta.function.name !== undefined) call.names.push(delta.function.name);
+        call.text += delta.function.arguments;
+        calls.set(delta.index, call);
+      }
     }
-  }
-  expect([...calls.keys()]).toEqual([0, 1]);
-  expect([...calls.values()]).toEqual(['alpha', 'beta'].map((name, index) => ({ ids: [`call_${index}`], names: [name], text: '{"city":"Zürich","days":3}' })));
-  expect(chunks.at(-1)!.choices[0]!.finish_reason).toBe('tool_calls');
-});
+    expect([...calls.keys()]).toEqual([0, 1]);
+    expect([...calls.values()]).toEqual(
+      ['alpha', 'beta'].map((name, index) => ({ ids: [`call_${index}`], names: [name], text: '{"city":"Zürich","days":3}' })),
+    );
+    expect(chunks.at(-1)!.choices[0]!.finish_reason).toBe('tool_calls');
+  },
+);
 
 test('an answer that is not streamed is whole as well, however it came', async () => {
   for (const form of ['', '!split:9', '!dribble', '!bom', '!finish:beside']) {
     const response = await spine.post('/chat/completions', ask(`hello !tokens:12 ${form}`));
-    const body = (await response.json()) as { choices: { message: { content: string }; finish_reason: string }[]; usage: { completion_tokens: number } };
-    expect(body.choices[0]).toMatchObject({ message: { content: Array.from({ length: 12 }, (_, at) => tokenText(at)).join('') }, finish_reason: 'stop' });
+    const body = (await response.json()) as {
+      choices: { message: { content: string }; finish_reason: string }[];
+      usage: { completion_tokens: number };
+    };
+    expect(body.choices[0]).toMatchObject({
+      message: { content: Array.from({ length: 12 }, (_, at) => tokenText(at)).join('') },
+      finish_reason: 'stop',
+    });
     expect(body.usage.completion_tokens).toBe(12);
   }
 });

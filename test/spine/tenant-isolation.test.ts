@@ -31,7 +31,9 @@ beforeAll(async () => {
   owner = await spine.tenant('owner', '1');
   stranger = await spine.tenant('stranger', '1');
   routes = routesOf(spine.app.server);
-  const response = await spine.post('/chat/completions', ask('the secret of the owner !tokens:3', { metadata: { canary: 'owner-canary' } }), { authorization: `Bearer ${owner.key}` });
+  const response = await spine.post('/chat/completions', ask('the secret of the owner !tokens:3', { metadata: { canary: 'owner-canary' } }), {
+    authorization: `Bearer ${owner.key}`,
+  });
   await response.text();
   owned = { generation: response.headers.get('x-generation-id')!, hash: owner.hash };
 });
@@ -51,7 +53,8 @@ const call = async (route: Route, path: string, key: string | null, body?: unkno
 
 test('the table is read whole', () => {
   expect(routes.length).toBeGreaterThan(20);
-  for (const path of ['/api/v1/chat/completions', '/api/v1/keys/:hash', '/api/v1/generation', '/admin/v1/accounts/:id/keys/:hash']) expect(routes.map((route) => route.path)).toContain(path);
+  for (const path of ['/api/v1/chat/completions', '/api/v1/keys/:hash', '/api/v1/generation', '/admin/v1/accounts/:id/keys/:hash'])
+    expect(routes.map((route) => route.path)).toContain(path);
 });
 
 test('every route that is not public refuses without a credential, before it looks at anything else', async () => {
@@ -68,7 +71,8 @@ test('every public route answers without one, and tells nothing of anybody', asy
   for (const route of routes.filter(isPublic)) {
     const answer = await call(route, fill(route.path, { '*': 'test/model' }), null);
     expect(answer.status, `${route.method} ${route.path}`).toBeLessThan(405);
-    for (const secret of [owner.account, owner.hash, owned.generation, 'owner-canary', spine.key]) expect(answer.text, route.path).not.toContain(secret);
+    for (const secret of [owner.account, owner.hash, owned.generation, 'owner-canary', spine.key])
+      expect(answer.text, route.path).not.toContain(secret);
   }
 });
 
@@ -91,7 +95,12 @@ describe("another tenant's ids are unknown ids", () => {
       .filter((route) => !isAdmin(route) && !isPublic(route))
       .flatMap((route) => {
         const requests: { route: Route; path: string; body?: unknown }[] = [];
-        if (route.path.includes(':')) requests.push({ route, path: fill(route.path, { hash: ids.hash, id: ids.generation }), ...(route.method === 'PATCH' ? { body: { name: 'stolen' } } : {}) });
+        if (route.path.includes(':'))
+          requests.push({
+            route,
+            path: fill(route.path, { hash: ids.hash, id: ids.generation }),
+            ...(route.method === 'PATCH' ? { body: { name: 'stolen' } } : {}),
+          });
         if (route.path.endsWith('/generation')) requests.push({ route, path: `${route.path}?id=${ids.generation}` });
         return requests;
       });
@@ -129,7 +138,11 @@ test("one tenant's stream has no byte of another's", async () => {
   const streams = await Promise.all(
     Array.from({ length: 30 }, async (_, index) => {
       const key = index % 2 ? owner.key : stranger.key;
-      const response = await spine.post('/chat/completions', ask(`hello !tokens:${10 + index} !split:${index + 1}`, { stream: true, max_tokens: 100 }), { authorization: `Bearer ${key}` });
+      const response = await spine.post(
+        '/chat/completions',
+        ask(`hello !tokens:${10 + index} !split:${index + 1}`, { stream: true, max_tokens: 100 }),
+        { authorization: `Bearer ${key}` },
+      );
       return { index, id: response.headers.get('x-generation-id')!, text: await response.text() };
     }),
   );

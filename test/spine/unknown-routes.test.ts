@@ -70,7 +70,11 @@ describe('what is no HTTP', () => {
     ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
     ['an unknown method', 'BREW / HTTP/1.1\r\nhost: x\r\n\r\n', 400],
     ['two lengths', 'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}', 400],
-    ['a length and chunks', 'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+    [
+      'a length and chunks',
+      'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
     ['a length that is none', 'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n', 400],
     ['chunks that are none', 'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: zz\r\n\r\n', 400],
     ['a header name with a space', 'GET /api/v1/ping HTTP/1.1\r\nhost: x\r\nx y: z\r\n\r\n', 400],

@@ -17,7 +17,7 @@ afterAll(async () => {
   await postgres.stop();
 });
 
-describe('when PostgreSQL restarts', () => {
+describe('when PostgreSQL restarts or stops', () => {
   test('what was running fails as unavailable, and the next query works', async () => {
     // Idle connections in the pool beside the busy one.
     await Promise.all(Array.from({ length: 5 }, () => database.query(ONE)));
@@ -29,6 +29,16 @@ describe('when PostgreSQL restarts', () => {
     await restarted;
     expect(await database.query(ONE)).toEqual([{ one: 1n }]);
     expect(await database.batch([{ statement: ONE }])).toEqual([[{ one: 1n }]]);
+  });
+
+  test('what it does not answer fails as unavailable, and the connection is not used again', async () => {
+    const impatient = await openDatabase({ url: `${postgres.url}?query_timeout=300`, dataDir: '' });
+    await impatient.query(ONE);
+    postgres.freeze();
+    await expect(impatient.query(ONE)).rejects.toMatchObject({ name: 'DatabaseError', unavailable: true });
+    postgres.thaw();
+    expect(await impatient.query(ONE)).toEqual([{ one: 1n }]);
+    await impatient.close();
   });
 
   test('while it is down queries fail as unavailable at once', async () => {

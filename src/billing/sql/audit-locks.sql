@@ -1,25 +1,23 @@
 -- Locks that the journal does not tell: each was opened once, and resolved once in the way and with the amounts that the lock says, or is held.
-SELECT COALESCE(locks.id, told.id) AS id, locks.state, told.opened, told.resolved, told.resolution
-FROM locks FULL JOIN (
-  SELECT id,
-    COUNT(CASE kind WHEN 'lock' THEN 1 END) AS opened,
-    COUNT(CASE kind WHEN 'lock' THEN NULL ELSE 1 END) AS resolved,
-    MAX(CASE kind WHEN 'settle' THEN 'settled' WHEN 'release' THEN 'released' WHEN 'expire' THEN 'expired' END) AS resolution,
-    MIN(account) AS account, MAX(account) AS last_account,
-    MIN(amount) AS amount, MAX(amount) AS last_amount,
-    CAST(SUM(charged) AS BIGINT) AS charged, CAST(SUM(fee) AS BIGINT) AS fee, CAST(SUM(drawn) AS BIGINT) AS drawn,
-    MAX(price) AS price, MAX(counterparty) AS counterparty,
-    MIN(CASE kind WHEN 'lock' THEN at END) AS opened_at, MAX(CASE kind WHEN 'lock' THEN NULL ELSE at END) AS resolved_at
-  FROM journal WHERE kind <> 'transfer' GROUP BY id
-) AS told ON told.id = locks.id
-WHERE locks.id IS NULL OR told.id IS NULL
-  OR told.opened <> 1
-  OR told.resolved <> CASE locks.state WHEN 'held' THEN 0 ELSE 1 END
-  OR COALESCE(told.resolution, 'held') <> locks.state
-  OR told.account <> 'escrow:' || locks.account OR told.last_account <> told.account
-  OR told.amount <> locks.amount OR told.last_amount <> told.amount
-  OR told.charged <> locks.charged OR told.fee <> locks.fee OR told.drawn <> locks.drawn
-  OR COALESCE(told.price, '') <> COALESCE(locks.price, '')
-  OR COALESCE(told.counterparty, '') <> COALESCE('earnings:' || locks.provider, '')
-  OR told.opened_at <> locks.created_at OR COALESCE(told.resolved_at, 0) <> COALESCE(locks.resolved_at, 0)
-ORDER BY 1 LIMIT 20
+-- Both sides are put under each other and grouped: one pass over each, where a full join would compare every lock with every row.
+SELECT id, MAX(lock_state) AS state, SUM(opened) AS opened, SUM(resolved) AS resolved
+FROM (
+  SELECT id, 1 AS lock_rows, state AS lock_state, state, 0 AS opened, 0 AS resolved, 'escrow:' || account AS account, amount,
+    charged, fee, drawn, COALESCE(price, '') AS price, COALESCE('earnings:' || provider, '') AS counterparty, created_at AS opened_at, resolved_at
+  FROM locks
+  UNION ALL
+  SELECT id, 0, NULL, NULL, 1, 0, account, amount, -charged, -fee, -drawn, NULL, NULL, at, NULL
+  FROM journal WHERE kind = 'lock'
+  UNION ALL
+  SELECT id, 0, NULL, CASE kind WHEN 'settle' THEN 'settled' WHEN 'release' THEN 'released' WHEN 'expire' THEN 'expired' ELSE kind END,
+    0, 1, account, amount, -charged, -fee, -drawn, COALESCE(price, ''), COALESCE(counterparty, ''), NULL, at
+  FROM journal WHERE kind NOT IN ('lock', 'transfer')
+) AS told
+GROUP BY id
+HAVING SUM(lock_rows) <> 1 OR SUM(opened) <> 1
+  OR SUM(resolved) <> CASE MAX(lock_state) WHEN 'held' THEN 0 ELSE 1 END
+  OR MIN(state) <> MAX(state) OR MIN(account) <> MAX(account) OR MIN(amount) <> MAX(amount)
+  OR SUM(charged) <> 0 OR SUM(fee) <> 0 OR SUM(drawn) <> 0
+  OR MIN(price) <> MAX(price) OR MIN(counterparty) <> MAX(counterparty)
+  OR MIN(opened_at) <> MAX(opened_at) OR MIN(resolved_at) <> MAX(resolved_at)
+ORDER BY id LIMIT 20

@@ -1,7 +1,11 @@
 -- Transfers and journal must tell the same movements.
-SELECT COALESCE(transfers.id, told.id) AS id
-FROM transfers FULL JOIN (SELECT id, account, counterparty, amount, at FROM journal WHERE kind = 'transfer') AS told ON told.id = transfers.id
-WHERE transfers.id IS NULL OR told.id IS NULL
-  OR told.account <> transfers.from_account OR told.counterparty <> transfers.to_account
-  OR told.amount <> transfers.amount OR told.at <> transfers.at
-ORDER BY 1 LIMIT 20
+SELECT id
+FROM (
+  SELECT id, 1 AS written, 0 AS told, from_account, to_account, amount, at FROM transfers
+  UNION ALL
+  SELECT id, 0, 1, account, counterparty, amount, at FROM journal WHERE kind = 'transfer'
+) AS both_sides
+GROUP BY id
+HAVING SUM(written) <> 1 OR SUM(told) <> 1
+  OR MIN(from_account) <> MAX(from_account) OR MIN(to_account) <> MAX(to_account) OR MIN(amount) <> MAX(amount) OR MIN(at) <> MAX(at)
+ORDER BY id LIMIT 20
