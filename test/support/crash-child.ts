@@ -28,7 +28,7 @@ const worker = async (index: number) => {
       account: 'crash',
       amount: 100n,
       prices: [CRASH_PRICE.id],
-      expiresAt: Date.now() + 600_000,
+      expiresAt: Date.now() + 7 * 86_400_000,
       budget: { id: 'budget', limit: 10n ** 14n },
       detail: '{}',
     });

@@ -65,8 +65,16 @@ export async function loadLedger(
 
 /** Ids whose lock is not what the load was told. A lock whose answer was lost may be held or not there. */
 export async function contradictions(ledger: Ledger, told: LoadResult['told']): Promise<readonly string[]> {
-  const records = await Promise.all([...told.keys()].map(async (id) => ({ id, record: await ledger.find(id) })));
-  return records
-    .filter(({ id, record }) => (told.get(id) === 'unknown' ? record !== null && record.state !== 'held' : record?.state !== told.get(id)))
-    .map(({ id, record }) => `${id} was told ${told.get(id)} and is ${record?.state}`);
+  const found: string[] = [];
+  const waiting = [...told];
+  const reader = async () => {
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const [id, state] = next;
+      const record = await ledger.find(id);
+      const agrees = state === 'unknown' ? record === null || record.state === 'held' : record?.state === state;
+      if (!agrees) found.push(`${id} was told ${state} and is ${record?.state}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, reader));
+  return found;
 }
