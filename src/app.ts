@@ -110,7 +110,9 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const receipts = createReceiptSigner(identity.receiptKey.privateKey);
     const signed = (receipt: Receipt | null) => (receipt === null ? null : receipts.sign(receipt));
     const redis =
-      config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError: (error) => logger.debug({ err: error }, 'the Redis connection failed') });
+      config.redisUrl === null
+        ? null
+        : await connectRedis(config.redisUrl, { onError: (error) => logger.debug({ err: error }, 'the Redis connection failed') });
     if (redis) cleanUp.push(() => redis.disconnect());
 
     const tracer = await createTracer(config, { version: VERSION, onError: (error) => logger.warn({ err: error }, 'traces could not be sent') });
@@ -120,7 +122,13 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const catalog = createCatalog();
     const offers = offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() });
     await createPriceBook(database).remember(
-      offers.map((offer) => ({ id: offer.price.id, provider: offer.provider.id, service: offer.service, rates: offer.price.rates, createdAt: offer.createdAt })),
+      offers.map((offer) => ({
+        id: offer.price.id,
+        provider: offer.provider.id,
+        service: offer.service,
+        rates: offer.price.rates,
+        createdAt: offer.createdAt,
+      })),
     );
     catalog.replace('config', offers);
 
@@ -131,7 +139,9 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       redis,
       now,
       onChange: (shared, error) =>
-        shared ? logger.info('rate limits are shared through Redis again') : logger.warn({ err: error }, 'Redis does not answer: rate limits are local for now'),
+        shared
+          ? logger.info('rate limits are shared through Redis again')
+          : logger.warn({ err: error }, 'Redis does not answer: rate limits are local for now'),
     });
     const policies = createRatePolicies(config.limits);
 
@@ -154,13 +164,15 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         observer.resolved(call, resolution);
         const used = resolution.end?.usage;
         if (used) void spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), Number((used.prompt ?? 0n) + (used.completion ?? 0n)));
-        if (resolution.state === 'unresolved') logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
+        if (resolution.state === 'unresolved')
+          logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
       },
     });
     let draining = false;
     const pipeline = createPipeline({
       authenticate: (headers) => {
-        if (draining) throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1 });
+        if (draining)
+          throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1 });
         return authenticator.authenticate(headers);
       },
       limiter,
@@ -189,14 +201,18 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     };
     cleanUp.push(() => clearInterval(sweeper));
 
-    const onError: ServerOptions['onError'] = (error, request) => logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
+    const onError: ServerOptions['onError'] = (error, request) =>
+      logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
     const server = createServer({ limits: config.limits, onError });
     cleanUp.push(() => server.close());
     countAnswers(server, metrics);
     await referenceRoutes(server, { version: VERSION });
     const totals = (account: string) => accountTotals(database, account);
     const audited = () => audit(database, { now });
-    await server.register(chatRoutes({ pipeline, idempotency, config, now, onError, ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}) }), { prefix: '/api/v1' });
+    await server.register(
+      chatRoutes({ pipeline, idempotency, config, now, onError, ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}) }),
+      { prefix: '/api/v1' },
+    );
     await server.register(modelsRoutes({ catalog, health }), { prefix: '/api/v1' });
     await server.register(providerRoutes({ catalog, health }), { prefix: '/api/v1' });
     await server.register(accountRoutes({ admit: pipeline.admit, keys, ledger, totals, receipt: (record) => signed(receiptOfRecord(record)), now }), {
@@ -227,7 +243,14 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     await server.register(metricsRoutes(metrics));
     server.get(
       '/.well-known/jwks.json',
-      { schema: { tags: ['Account'], security: [], summary: 'Show the keys that receipts are signed with', description: 'A JSON Web Key set (RFC 7517).' } },
+      {
+        schema: {
+          tags: ['Account'],
+          security: [],
+          summary: 'Show the keys that receipts are signed with',
+          description: 'A JSON Web Key set (RFC 7517).',
+        },
+      },
       () => receipts.jwks(),
     );
 
@@ -278,7 +301,18 @@ async function expireAll(ledger: Ledger, until: number): Promise<number> {
 
 function receiptOfCall(call: Call, { provider, price, usage }: EndFrame, { charged, fee }: Settlement, time: number): Receipt {
   const lock = call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n);
-  return { id: call.id, account: call.caller.account, provider, primitive: call.primitive, price, lock, usage: usageToText(usage ?? {}), charged, fee, time };
+  return {
+    id: call.id,
+    account: call.caller.account,
+    provider,
+    primitive: call.primitive,
+    price,
+    lock,
+    usage: usageToText(usage ?? {}),
+    charged,
+    fee,
+    time,
+  };
 }
 
 function receiptOfRecord(record: LockRecord): Receipt | null {

@@ -96,8 +96,11 @@ export interface ReplyReader {
   head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
   /** An error status with its body (at most 64 KiB of it). Returns what it means. */
   failure(status: number, body: Uint8Array): UpstreamFailure;
-  /** Bytes arrived. Returns what may go to the client now (null or empty: nothing). Throws UpstreamFailure on a broken reply. */
-  data(chunk: Uint8Array): Uint8Array | null;
+  /**
+   * Bytes arrived. Returns what may go to the client now (null or empty: nothing). Throws UpstreamFailure on a broken reply.
+   * `following`: as many bytes have arrived with these and are handed over next; what is given out is collected until that is 0.
+   */
+  data(chunk: Uint8Array, following?: number): Uint8Array | null;
   /** The reply is complete. Throws UpstreamFailure when it ended too early. */
   end(): ReplyEnd;
   /** The reply was cut by us (client gone and drain bound reached): what was produced so far, as measured. */

@@ -66,13 +66,13 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         if (reply.status >= 400) throw reader.failure(reply.status, await readFailure(reply));
         yield { type: 'head', status: reply.status, provider: offer.provider };
         for (;;) {
-          const chunk = await reply.read();
-          if (chunk === null) break;
+          const chunks = await reply.read();
+          if (chunks === null) break;
           if (firstByteAt === 0) {
             firstByteAt = options.now();
             observer.firstByte(call);
           }
-          const out = reader.data(chunk);
+          const out = readChunks(reader, chunks);
           if (out && out.byteLength > 0) {
             given = true;
             handedOut = true;
@@ -102,7 +102,11 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         if ((signal.aborted || clientBehind) && !(error instanceof GatewayError)) {
           const end = reader?.cut();
           if (!end) throw error;
-          yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt ? firstByteAt - startedAt : 0, durationMs: options.now() - call.startedAt });
+          yield toEndFrame(candidate, end, {
+            attempt,
+            firstByteMs: firstByteAt ? firstByteAt - startedAt : 0,
+            durationMs: options.now() - call.startedAt,
+          });
           return;
         }
         if (running.stopped) {
@@ -124,6 +128,23 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
     if (!complete) running.exchange?.abort(new Error('the call is over'));
   }
 }
+
+/** Hands over what arrived together, so that the reader can give it out together. */
+function readChunks(reader: ReplyReader, chunks: readonly Uint8Array[]): Uint8Array | null {
+  const last = chunks.length - 1;
+  if (last === 0) return reader.data(chunks[0]!, 0);
+  let following = 0;
+  for (const chunk of chunks) following += chunk.byteLength;
+  for (let i = 0; i < last; i++) {
+    const chunk = chunks[i]!;
+    following -= chunk.byteLength;
+    reader.data(chunk, following);
+    if (reader.finished) return reader.data(NOTHING, 0);
+  }
+  return reader.data(chunks[last]!, 0);
+}
+
+const NOTHING = new Uint8Array(0);
 
 function toEndFrame(candidate: Candidate, end: ReplyEnd, times: { attempt: number; firstByteMs: number; durationMs: number }): EndFrame {
   const { offer } = candidate;
@@ -153,10 +174,10 @@ async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for (;;) {
-    const chunk = await reply.read();
-    if (chunk === null) break;
-    chunks.push(chunk);
-    bytes += chunk.byteLength;
+    const arrived = await reply.read();
+    if (arrived === null) break;
+    chunks.push(...arrived);
+    for (const chunk of arrived) bytes += chunk.byteLength;
     if (bytes >= FAILURE_BODY_BYTES_MAX) break;
   }
   return Buffer.concat(chunks).subarray(0, FAILURE_BODY_BYTES_MAX);

@@ -54,7 +54,6 @@ export interface Pipeline {
   inFlight(): number;
 }
 
-
 export interface PipelineOptions {
   readonly authenticate: (headers: IncomingHttpHeaders) => Caller | Promise<Caller>;
   readonly limiter: RateLimiter;
@@ -148,14 +147,18 @@ function estimate(offer: Offer, usage: Usage): MicroUsd {
 function authorise(caller: Caller, service: string): void {
   const allowed = caller.key?.allowedServices;
   if (allowed && !allowed.includes(service)) {
-    throw new GatewayError('permission_denied', `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`, { param: 'model' });
+    throw new GatewayError('permission_denied', `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`, {
+      param: 'model',
+    });
   }
 }
 
 function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {
   const name = request.targets[0]!.slice(0, 128);
   if (offered.some((offer) => health.available(offer))) {
-    return new GatewayError('not_found', `No provider of ${name} meets the routing preferences (order, only, ignore, max_price)`, { param: 'provider' });
+    return new GatewayError('not_found', `No provider of ${name} meets the routing preferences (order, only, ignore, max_price)`, {
+      param: 'provider',
+    });
   }
   return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, { retryAfterS: health.retryAfterS(offered) });
 }
@@ -183,21 +186,29 @@ export function toBillable(call: Call, drainMs: number): Billable {
 const LOCK_MARGIN_MS = 60_000;
 
 /**
- * A refused lock as billing takes it: the call without the candidates that the balance does not afford, so that a dear fallback does not
+ * A refused lock as billing takes it: the call without the candidates that the balance or the limit does not afford, so that a dear fallback does not
  * refuse what the first choice can serve, or the error that the consumer sees.
  */
 export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Call | Error {
   const estimated = formatUsd(call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n));
   switch (refusal.reason) {
     case 'no_account':
-      return new GatewayError('escrow_not_setup', 'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry');
+      return new GatewayError(
+        'escrow_not_setup',
+        'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
+      );
     case 'insufficient': {
       const affordable = call.candidates.filter(({ estimate }) => estimate <= refusal.available);
       if (affordable.length > 0 && affordable.length < call.candidates.length) return { ...call, candidates: affordable };
       return new GatewayError('insufficient_balance', `Insufficient balance for estimated cost: ${estimated} USDC`);
     }
-    case 'budget_exceeded':
+    case 'budget_exceeded': {
+      // What is left of the limit is not told: the dearest goes, and the rest is asked for again.
+      const dearest = call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n);
+      const cheaper = call.candidates.filter(({ estimate }) => estimate < dearest);
+      if (cheaper.length > 0) return { ...call, candidates: cheaper };
       return new GatewayError('insufficient_balance', `Spending limit of this API key is too low for estimated cost: ${estimated} USDC`);
+    }
     case 'duplicate':
       return new GatewayError('internal', `Call id ${call.id} was used before`);
   }

@@ -32,7 +32,10 @@ export function createServer({ limits, onError }: ServerOptions): FastifyInstanc
     // Addresses that cannot be routed never reach the hooks and the error handler below.
     frameworkErrors: (error, request, reply) => {
       const http = toHttpError(toGatewayError(error));
-      void (reply as FastifyReply).code(http.status).headers({ ...http.headers, 'x-request-id': request.id }).send(http.body);
+      void (reply as FastifyReply)
+        .code(http.status)
+        .headers({ ...http.headers, 'x-request-id': request.id })
+        .send(http.body);
     },
     genReqId: (request) => requestIdOf(request.headers),
     requestIdHeader: false,
@@ -80,12 +83,17 @@ export function createServer({ limits, onError }: ServerOptions): FastifyInstanc
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
-    return new GatewayError('service_unavailable', 'The ledger is not reachable at the moment; nothing was charged. Retry shortly', { retryAfterS: 2, cause: error });
+    return new GatewayError('service_unavailable', 'The ledger is not reachable at the moment; nothing was charged. Retry shortly', {
+      retryAfterS: 2,
+      cause: error,
+    });
   }
   const { code, statusCode, validation, message } = error as Partial<FastifyError>;
   if (validation) {
     const first = validation[0];
-    const param = first?.instancePath.replace(/^\//, '').replaceAll('/', '.') || String(first?.params['missingProperty'] ?? first?.params['additionalProperty'] ?? '');
+    const param =
+      first?.instancePath.replace(/^\//, '').replaceAll('/', '.') ||
+      String(first?.params['missingProperty'] ?? first?.params['additionalProperty'] ?? '');
     return new GatewayError('invalid_request', message ?? 'The request is not valid', { param: param || undefined, cause: error });
   }
   switch (code) {

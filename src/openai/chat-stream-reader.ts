@@ -210,18 +210,20 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
       if (contentTypeOf(headers).includes('json')) whole = createCollector(context.replyBytesMax);
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
-    data(chunk) {
-      if (doneSeen || overCap) return null;
+    data(chunk, following = 0) {
       if (whole) {
         whole.push(chunk);
         return null;
       }
-      received += chunk.byteLength;
-      if (received > context.replyBytesMax) throw malformed(`its reply is larger than ${context.replyBytesMax} bytes`);
-      output.expected = chunk.byteLength + (chunk.byteLength >> 3) + 64;
-      const buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-      reading(() => scanner.push(buffer));
-      return output.take();
+      if (!doneSeen && !overCap && chunk.byteLength > 0) {
+        received += chunk.byteLength;
+        if (received > context.replyBytesMax) throw malformed(`its reply is larger than ${context.replyBytesMax} bytes`);
+        const arrived = chunk.byteLength + following;
+        output.expected = arrived + (arrived >> 3) + 64;
+        const buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+        reading(() => scanner.push(buffer));
+      }
+      return following > 0 ? null : output.take();
     },
     end() {
       if (whole) return completeEnd(context, asChunk(readCompletion(context, parseReply(whole.take()))));

@@ -68,6 +68,13 @@ test('a dear fallback does not refuse a first choice that the balance affords', 
   expect(await response.json()).toMatchObject({ model: 'test/model' });
 });
 
+test('nor one that the spending limit of the key affords', async () => {
+  const { key } = await spine.tenant('limited', '10', { limit: 10_000n });
+  const response = await spine.post('/chat/completions', ask('hello !tokens:4', { models: ['test/dear'] }), { authorization: `Bearer ${key}` });
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ model: 'test/model' });
+});
+
 test('nor does it become the choice when the affordable one fails', async () => {
   const { key } = await spine.tenant('careful', '0.01');
   const response = await spine.post('/chat/completions', ask('hello !status:500', { models: ['test/dear'] }), { authorization: `Bearer ${key}` });

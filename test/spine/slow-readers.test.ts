@@ -69,6 +69,6 @@ test('twenty clients that do not read hold up their providers, not our memory', 
   await spine.quiet();
   expect(firehose.sent).toMatchObject({ finished: 1, left: 19 });
   const paid = before.available - (await spine.balance()).available;
-  expect(paid).toBeGreaterThan(whole + 19n * BigInt((2 * MIB) / 4));
+  expect(paid).toBeGreaterThan(whole + 19n * BigInt(MIB / 8 / 4));
   expect(paid).toBeLessThan(whole + 19n * BigInt((2 * REPLY_BYTES) / 4));
 });

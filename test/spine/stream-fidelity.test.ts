@@ -50,6 +50,7 @@ function expectWhole({ chunks, text, response }: Awaited<ReturnType<typeof strea
   for (const chunk of chunks)
     expect(chunk).toMatchObject({ id: response.headers.get('x-generation-id'), object: 'chat.completion.chunk', model: MODEL });
   expect(new Set(chunks.map(({ created }) => created)).size).toBe(1);
+  expect(chunks[0]!.choices[0]!.delta.role).toBe('assistant');
   // finish_reason and usage come once, in the last chunk, together.
   const ends = chunks.filter(({ choices }) => choices.some(({ finish_reason }) => finish_reason !== null));
   expect(ends).toEqual([chunks.at(-1)]);

@@ -27,12 +27,13 @@ const ATTRIBUTE_TEXT_MAX = 256;
  */
 export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options: TracerOptions = {}): Promise<Tracer> {
   if (config.otlpEndpoint === null) return { sink: { upstreamHeaders: passOn }, close: async () => {} };
-  const [{ ROOT_CONTEXT, SpanKind, trace }, { BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
-    import('@opentelemetry/api'),
-    import('@opentelemetry/sdk-trace'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/resources'),
-  ]);
+  const [{ ROOT_CONTEXT, SpanKind, trace }, { BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] =
+    await Promise.all([
+      import('@opentelemetry/api'),
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/resources'),
+    ]);
   const statusError: SpanStatusCode.ERROR = 2;
 
   const exporter = new OTLPTraceExporter({ url: `${config.otlpEndpoint.replace(/\/+$/, '')}/v1/traces`, timeoutMillis: CLOSE_MS });
@@ -44,7 +45,10 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
       done({ code: 0 });
     });
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'tollgate', ...(options.version === undefined ? {} : { 'service.version': options.version }) }),
+    resource: resourceFromAttributes({
+      'service.name': 'tollgate',
+      ...(options.version === undefined ? {} : { 'service.version': options.version }),
+    }),
     spanLimits: { attributeValueLengthLimit: ATTRIBUTE_TEXT_MAX },
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize: 8192 })],
   });
@@ -124,4 +128,3 @@ function passOn(call: Call): Readonly<Record<string, string>> | null {
   const parent = parseTraceParent(call.traceparent);
   return parent ? { traceparent: formatTraceParent(parent) } : null;
 }
-

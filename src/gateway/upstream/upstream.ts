@@ -6,8 +6,8 @@ import { UpstreamFailure, type Endpoint, type UpstreamRequest } from '../call.ts
 export interface UpstreamReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The next bytes of the body; null at its end. Throws UpstreamFailure when the reply breaks. At most one read at a time. */
-  read(): Promise<Uint8Array | null>;
+  /** What has arrived of the body since the last read, at least one piece; null at its end. Throws UpstreamFailure when the reply breaks. */
+  read(): Promise<readonly Uint8Array[] | null>;
   /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */
   discard(): void;
 }
@@ -140,22 +140,22 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
     this.#fail(this.#error ?? toFailure(error));
   }
 
-  /** A burst arrives as many small chunks in one turn of the event loop; it is read as one. */
-  async read(): Promise<Uint8Array | null> {
+  /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
+  async read(): Promise<readonly Uint8Array[] | null> {
     if (this.#queue.length === 0 && !this.#ended && !this.#error) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
     if (this.#queue.length > 0) {
-      const bytes = this.#queue.length === 1 ? this.#queue[0]! : Buffer.concat(this.#queue, this.#queuedBytes);
+      const chunks = this.#queue;
       this.#queue = [];
       this.#queuedBytes = 0;
       if (this.#paused) {
         this.#paused = false;
         this.#controller?.resume();
       }
-      return bytes;
+      return chunks;
     }
     if (this.#error) throw this.#error;
     return null;
