@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { Config } from '#gateway';
@@ -67,6 +67,7 @@ export async function findAdmin(flags: AdminFlags, { create = false }: { readonl
   // The process id of a gateway that was killed may belong to another program by now: ask the address as well.
   if (file && (await isThere(file.base_url))) return { running: remote(file.base_url, keyGiven ?? file.admin_key), config };
 
+  if (config.databaseUrl === null) refuseUnreadable(config.dataDir);
   if (config.databaseUrl === null && !create && !existsSync(join(config.dataDir, 'tollgate.db'))) {
     throw new CliError(
       `No gateway has run with the data directory ${config.dataDir} yet.\n` +
@@ -74,6 +75,19 @@ export async function findAdmin(flags: AdminFlags, { create = false }: { readonl
     );
   }
   return { running: null, config };
+}
+
+/** Another user's data directory must not be taken for an empty one. */
+function refuseUnreadable(dataDir: string): void {
+  if (!existsSync(dataDir)) return;
+  try {
+    accessSync(dataDir, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    throw new CliError(
+      `The data directory ${dataDir} belongs to another user.\nRun this as the user that runs the gateway, or name another directory (--data).`,
+      { cause: error },
+    );
+  }
 }
 
 /** The running gateway, else one that is made for this command on the database and takes no calls. `create`: a missing database is made. */
@@ -131,6 +145,7 @@ function readAnswer(status: number, text: string, where: string): Answer {
   }
   if (status < 400 && 'data' in body) return { ...body, data: body.data };
   const message = body.error?.message ?? `status ${status}`;
+  if (status === 404) throw new CliError(`${message}.\nSee what there is: tollgate account list`);
   throw new CliError(
     status === 401 ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.` : message,
   );

@@ -1,11 +1,12 @@
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
 import { createConsumerStore, loadConfig, type ServiceConfig } from '#gateway';
 import type { App } from '../app.ts';
+import { DEVELOPMENT_ACCOUNT } from '../gateway/account/account-id.ts';
 import { VERSION } from '../version.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { askYesNo } from './ask.ts';
 import { startDemo, type Demo } from './demo.ts';
-import { developmentKey, DEVELOPMENT_ACCOUNT } from './development-key.ts';
+import { developmentKey } from './development-key.ts';
 import { writeDevFile } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
 import { findLocalProviders, type LocalProvider } from './local-providers.ts';

@@ -1,10 +1,8 @@
+import { DEVELOPMENT_ACCOUNT } from '../gateway/account/account-id.ts';
 import { hashKey, parseKey } from '../gateway/auth/api-key.ts';
 import type { App } from '../app.ts';
 import { CliError } from './cli-error.ts';
 import { readDevKey } from './discovery.ts';
-
-/** The account of a development gateway: without a wallet, filled with play money. */
-export const DEVELOPMENT_ACCOUNT = 'tollgate:local:dev';
 
 /** The key of the last start where it still works on this database, else a new one. */
 export async function developmentKey(app: Pick<App, 'keys'>, dataDir: string): Promise<string> {

@@ -60,7 +60,10 @@ export function keyCommand(): Command {
     ).action((account: string, flags: CreateFlags) =>
       administer(flags, {
         run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, keyBody(flags)),
-        show: ({ key }) => `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`,
+        show: ({ key, data }) => {
+          const kept = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
+          return (data as Key).development ? `${kept}\nIt is a development key: npm start takes it, tollgate serve refuses it.` : kept;
+        },
       }),
     ),
   );

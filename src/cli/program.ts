@@ -24,7 +24,7 @@ function createProgram(): Command {
     .description('A gateway for AI calls that are paid by use.')
     .usage('<command> [options]')
     .version(VERSION, '-V, --version', 'print the version')
-    .helpCommand(false)
+    .helpCommand('help [command]', 'explain a command')
     .addHelpText('after', HELP)
     .addCommand(startCommand())
     .addCommand(serveCommand())

@@ -79,6 +79,15 @@ export function createServer({ limits, onError }: ServerOptions): FastifyInstanc
   return server;
 }
 
+/** What a route's schema found wrong, without Fastify's words for the part of the request it was in; null where there is no field to name. */
+function describe(problem: NonNullable<FastifyError['validation']>[number] | undefined, param: string): string | null {
+  if (!problem || param === '') return null;
+  const allowed = problem.params['allowedValues'];
+  if (problem.keyword === 'required') return `${param} is required`;
+  if (Array.isArray(allowed)) return `${param} must be one of ${allowed.map(String).join(', ')}`;
+  return `${param} ${problem.message ?? 'is not valid'}`;
+}
+
 /** Any thrown value as an error of our vocabulary. What we do not know becomes `internal` and shows nothing of itself. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -94,7 +103,10 @@ export function toGatewayError(error: unknown): GatewayError {
     const param =
       first?.instancePath.replace(/^\//, '').replaceAll('/', '.') ||
       String(first?.params['missingProperty'] ?? first?.params['additionalProperty'] ?? '');
-    return new GatewayError('invalid_request', message ?? 'The request is not valid', { param: param || undefined, cause: error });
+    return new GatewayError('invalid_request', describe(first, param) ?? message ?? 'The request is not valid', {
+      param: param || undefined,
+      cause: error,
+    });
   }
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

@@ -72,7 +72,7 @@ export function modelsRoutes({ catalog, health }: ModelsDeps): FastifyPluginAsyn
       '/models/*',
       {
         schema: {
-          summary: 'Show a model, or with `/endpoints` at the end who offers it',
+          summary: 'Show a model, or with /endpoints at the end who offers it',
           description:
             '`/models/{author}/{slug}` is the entry of the listing; `/models/{author}/{slug}/endpoints` adds health, latency and throughput.',
           tags: ['Models'],

@@ -10,6 +10,9 @@ import { GatewayError } from '../errors.ts';
 const BASE_CHAIN = '8453';
 const SOLANA_MAINNET = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 
+/** The account of a development gateway: without a wallet, filled with play money. */
+export const DEVELOPMENT_ACCOUNT = 'tollgate:local:dev';
+
 const LOCAL = /^tollgate:local:[a-z0-9-]{1,64}$/;
 const EVM = /^eip155:(?:(\d{1,32}):)?(0x[0-9a-fA-F]{40})$/;
 const SOLANA = /^solana:(?:[1-9A-HJ-NP-Za-km-z]{32}:)?([1-9A-HJ-NP-Za-km-z]{32,44})$/;

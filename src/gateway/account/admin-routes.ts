@@ -15,7 +15,7 @@ import { createAdminGuard } from '../auth/admin-key.ts';
 import { refuseRepeatedCredentials } from '../auth/credential.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import { GatewayError } from '../errors.ts';
-import { localAccount, parseAccountId, toCaip10 } from './account-id.ts';
+import { DEVELOPMENT_ACCOUNT, localAccount, parseAccountId, toCaip10 } from './account-id.ts';
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
 import { keyBodyProperties, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
 import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
@@ -244,14 +244,19 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           params: accountParams,
           body: {
             type: 'object',
-            properties: { ...keyBodyProperties, development: { type: 'boolean', description: 'A key for play money, which production refuses.' } },
+            properties: {
+              ...keyBodyProperties,
+              development: { type: 'boolean', description: 'A key for play money, which production refuses. Every key of the account `dev` is one.' },
+            },
           },
           response: { 201: newKeySchema },
         },
       },
       async (request, reply) => {
         const { account } = await existing(request.params.id);
-        return reply.code(201).send(await createKeyFor(deps, account, request.body?.development ? 'development' : 'live', request.body));
+        // Play money stays play money: a production gateway on the same database must refuse every key to it.
+        const kind = request.body?.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
+        return reply.code(201).send(await createKeyFor(deps, account, kind, request.body));
       },
     );
 

@@ -118,6 +118,9 @@ describe('administration', () => {
     expect((await admin('DELETE', `${keys}/${live.data.hash}`)).status).toBe(200);
     expect((await call(live.key, 'GET', '/api/v1/session/balance')).status).toBe(401);
     expect((await admin('DELETE', `${keys}/${live.data.hash}`)).status).toBe(404);
+    await admin('POST', ACCOUNTS, { name: 'dev' });
+    const played = (await admin<{ key: string }>('POST', `${ACCOUNTS}/tollgate:local:dev/keys`, {})).body;
+    expect(played.key.slice(0, 11)).toBe('svc-sk-dev-');
     await admin('POST', ACCOUNTS, { name: 'other' });
     const hash = (await admin<{ data: { hash: string }[] }>('GET', keys)).body.data[0]!.hash;
     expect((await admin('DELETE', `${ACCOUNTS}/tollgate:local:other/keys/${hash}`)).status).toBe(404);
