@@ -150,16 +150,21 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const upstream = createHttpUpstream(config.upstream);
     cleanUp.push(() => upstream.close());
 
+    // A client that stalls holds the end of its call up for as long as it may, and its settlement with it.
+    const graceMs = Math.max(config.billing.drainMs, config.limits.clientStallMs);
     const bill = createBill<Call>({
       ledger,
-      billable: (call) => toBillable(call, config.billing.drainMs),
+      billable: (call) => toBillable(call, graceMs),
       feeBps: config.billing.feeBps,
       drainMs: config.billing.drainMs,
       drainBytes: config.billing.drainBytes,
       refuse: refuseLock,
       receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
       onStarted: observer.started,
-      onRefused: observer.failed,
+      onRefused: (call, error) => {
+        observer.failed(call, error);
+        for (const { offer } of call.candidates) health.notProbed(offer);
+      },
       onResolved: (call, resolution) => {
         observer.resolved(call, resolution);
         const used = resolution.end?.usage;
@@ -188,13 +193,13 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       now,
     });
 
-    const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + config.billing.drainMs + 60_000 });
+    const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
     const sweeper = setInterval(() => void sweep(), config.billing.sweepMs);
     const sweep = async () => {
       try {
         const expired = await expireAll(ledger, now());
         if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
-        await idempotency.sweep();
+        for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH;) swept = await idempotency.sweep(SWEEP_BATCH);
       } catch (error) {
         logger.warn({ err: error }, 'the sweep of expired locks failed; it is tried again');
       }
@@ -289,6 +294,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 /** Longest wait for clients to take the end of their replies when the gateway stops. */
 const LAST_BYTES_MS = 2_000;
 const EXPIRE_BATCH = 1_000;
+const SWEEP_BATCH = 1_000;
 
 async function expireAll(ledger: Ledger, until: number): Promise<number> {
   let total = 0;

@@ -17,4 +17,6 @@ export function answerClientError(error: Error & { readonly code?: string }, soc
   socket.end(
     `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
   );
+  // Its own end is all that we wait for: a client that keeps its side open would keep the socket.
+  socket.destroySoon();
 }

@@ -92,9 +92,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       let service: string | null = null;
       let offered: readonly Offer[] = [];
       let unfit: GatewayError | null = null;
-      for (const target of request.targets) {
-        const resolved = catalog.resolve(target, request.primitive);
-        authorise(request.caller, resolved.service);
+      // All are looked up before any is chosen from, as choosing may give this call the one try at an offer that has cooled down.
+      const targets = request.targets.map((target) => catalog.resolve(target, request.primitive));
+      for (const resolved of targets) authorise(request.caller, resolved.service);
+      for (const resolved of targets) {
         service ??= resolved.service;
         offered = offered.length === 0 ? resolved.offers : [...offered, ...resolved.offers];
         if (candidates.length >= options.attemptsMax) continue;
@@ -107,6 +108,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
             // This offer cannot do what is asked; another one may.
             if (!(error instanceof GatewayError)) throw error;
             unfit ??= error;
+            options.health.notProbed(offer);
           }
         }
       }
@@ -163,14 +165,14 @@ function unavailable(request: CallRequest, offered: readonly Offer[], health: He
   return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, { retryAfterS: health.retryAfterS(offered) });
 }
 
-/** What billing needs of a call. */
-export function toBillable(call: Call, drainMs: number): Billable {
+/** What billing needs of a call. `graceMs`: the longest that a call can go on after its clock has ended it, for its drain or for a client that takes nothing. */
+export function toBillable(call: Call, graceMs: number): Billable {
   return {
     id: call.id,
     account: call.caller.account,
     quotes: call.candidates.map((candidate) => ({ price: candidate.offer.price, estimate: candidate.estimate })),
     budget: call.caller.key?.budget ?? null,
-    lockExpiresAt: call.startedAt + call.timeoutMs + drainMs + LOCK_MARGIN_MS,
+    lockExpiresAt: call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS,
     lockDetail: JSON.stringify({
       primitive: call.primitive,
       service: call.service,

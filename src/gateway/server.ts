@@ -88,6 +88,9 @@ function describe(problem: NonNullable<FastifyError['validation']>[number] | und
   return `${param} ${problem.message ?? 'is not valid'}`;
 }
 
+/** PostgreSQL's SQLSTATE of a text with U+0000. The embedded engine stores it. */
+const UNSTORABLE_CHARACTER = '22021';
+
 /** Any thrown value as an error of our vocabulary. What we do not know becomes `internal` and shows nothing of itself. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -96,6 +99,9 @@ export function toGatewayError(error: unknown): GatewayError {
       retryAfterS: 2,
       cause: error,
     });
+  }
+  if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
+    return new GatewayError('invalid_request', 'A text of the request holds the character U+0000, which cannot be stored', { cause: error });
   }
   const { code, statusCode, validation, message } = error as Partial<FastifyError>;
   if (validation) {

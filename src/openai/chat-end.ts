@@ -63,7 +63,11 @@ export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd 
   return toEnd(produced, usage, 'over_cap', true, ['over_cap']);
 }
 
+/** Kept with the call's record: a provider may say a megabyte. */
+const FINISH_REASON_MAX = 64;
+
 function toEnd(produced: Produced, usage: ChatUsage, outcome: ReplyEnd['outcome'], estimated: boolean, flags: readonly ProviderFlag[]): ReplyEnd {
   const tail: ChatTail = { before: produced.before, body: produced.body, usage: usage.shown };
-  return { usage: usage.usage, outcome, estimated, finishReason: produced.finishReasons[0] ?? null, flags, tail };
+  const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
+  return { usage: usage.usage, outcome, estimated, finishReason, flags, tail };
 }

@@ -31,12 +31,12 @@ export async function answerOnce(
   run: (sink: ReplySink) => Promise<void>,
 ): Promise<void> {
   const beginning = await idempotency.begin(use);
-  if (beginning.kind === 'conflict' || beginning.kind === 'running') throw idempotencyError(beginning.kind);
   if (beginning.kind === 'replay') {
     client.head(beginning.status, { ...beginning.headers, 'idempotent-replayed': 'true' });
     client.end(beginning.body);
     return;
   }
+  if (beginning.kind !== 'new') throw idempotencyError(beginning.kind);
   const recording = record(client);
   try {
     await run(recording.sink);

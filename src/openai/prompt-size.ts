@@ -19,6 +19,32 @@ const TOKENS_PER_IMAGE = 2048;
 /** What a token is in bytes on average, where a measure is wanted instead of a bound. */
 export const BYTES_PER_TOKEN = 4;
 
+/** Fields of a body that no provider makes prompt tokens of. Any other field is passed through, and some servers put it before the model (documents, a template). */
+const NO_PROMPT: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'stream',
+  'stream_options',
+  'stop',
+  'user',
+  'metadata',
+  'models',
+  'provider',
+  'session_id',
+  'logit_bias',
+  'tool_choice',
+  'function_call',
+  'modalities',
+  'reasoning',
+  'reasoning_effort',
+  'service_tier',
+  'safety_identifier',
+  'prompt_cache_key',
+  'verbosity',
+]);
+/** Fields of a content part that are measured by themselves. */
+const PART_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'image_url']);
+
 export function measurePrompt(body: ChatBody): PromptSize {
   let bytes = 0;
   let images = 0;
@@ -29,9 +55,11 @@ export function measurePrompt(body: ChatBody): PromptSize {
       if (typeof value === 'string') bytes += Buffer.byteLength(value);
       else if (field === 'content' && Array.isArray(value)) {
         for (const part of value as ContentPart[]) {
-          if (part.type === 'image_url') images++;
-          else if (part.type === 'text') bytes += Buffer.byteLength(part.text!);
-          else {
+          if (part.type === 'image_url' || part.type === 'text') {
+            if (part.type === 'image_url') images++;
+            if (part.text !== undefined) bytes += Buffer.byteLength(part.text);
+            for (const name in part) if (!PART_FIELDS.has(name)) bytes += valueBytes(part[name]);
+          } else {
             audio ||= part.type === 'input_audio';
             bytes += jsonBytes(part);
           }
@@ -40,7 +68,7 @@ export function measurePrompt(body: ChatBody): PromptSize {
     }
   }
   const tools = (body.tools?.length ?? 0) > 0 || body['functions'] !== undefined;
-  bytes += jsonBytes(body.tools) + jsonBytes(body['functions']) + jsonBytes(body.response_format);
+  for (const field in body) if (!NO_PROMPT.has(field)) bytes += valueBytes(body[field]);
   return { bytes, messages: body.messages.length, images, audio, tools };
 }
 
@@ -54,6 +82,11 @@ export function promptTokensMax(size: PromptSize, contextLength: number): number
 /** About how many tokens `bytes` of text are. */
 export function tokensOf(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+/** Text and structures; a number or a switch is no text. */
+function valueBytes(value: unknown): number {
+  return typeof value === 'string' ? Buffer.byteLength(value) : typeof value === 'object' ? jsonBytes(value) : 0;
 }
 
 function jsonBytes(value: unknown): number {

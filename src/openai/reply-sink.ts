@@ -18,7 +18,8 @@ export interface ReplySink {
 
 /**
  * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that stays, but takes nothing for
- * `stallMs` while bytes wait for it, is cut off: else it could read all but the end of a reply and hold its settlement up until the lock expires.
+ * `stallMs` while bytes wait for it, is cut off: else it could read all but the end of a reply and hold its settlement up until the lock expires,
+ * or leave a reply that has ended in memory.
  */
 export function createHttpSink(reply: FastifyReply, stallMs: number, onGone: () => void): ReplySink {
   const { raw } = reply;
@@ -39,6 +40,8 @@ export function createHttpSink(reply: FastifyReply, stallMs: number, onGone: () 
   const end = (bytes: Uint8Array) => {
     ended = true;
     raw.end(bytes);
+    // What its client does not fetch is not kept for ever either. Node cuts the connection when nothing moves for so long, and sets its own limit after the end.
+    if (!raw.writableFinished) raw.setTimeout(stallMs);
   };
 
   return {

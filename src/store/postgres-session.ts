@@ -14,6 +14,8 @@ export interface PostgresSession {
 }
 
 const CLOSE_MS = 1_000;
+/** Connecting has a limit of its own; a server that then falls silent must not hold up whoever waits for the session. */
+const SETUP_MS = 4_000;
 
 export async function openSession(config: ClientConfig, setup: readonly Statement[]): Promise<PostgresSession> {
   const client = new Client({ ...config, pipeline: true });
@@ -39,12 +41,15 @@ export async function openSession(config: ClientConfig, setup: readonly Statemen
     });
   };
 
+  const timer = setTimeout(() => client.connection.stream.destroy(), SETUP_MS);
   try {
     await client.connect();
     await pipeline(setup.map((statement) => ({ statement })));
   } catch (error) {
     client.connection.stream.destroy();
     throw toDatabaseError(error);
+  } finally {
+    clearTimeout(timer);
   }
   return {
     pipeline,

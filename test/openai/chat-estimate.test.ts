@@ -28,6 +28,16 @@ describe('the estimate of a chat call', () => {
     expect(size.bytes).toBe(9 + 3 + JSON.stringify(calls).length);
   });
 
+  it('counts text in fields that are passed through: some servers put it before the model', () => {
+    const request = body({ documents: ['a page'], chat_template: '{{ long }}', seed: 7, logprobs: true, user: 'bob', stop: ['end'] });
+    expect(measurePrompt(request).bytes).toBe(measurePrompt(body()).bytes + '["a page"]'.length + '{{ long }}'.length);
+    const content = [
+      { type: 'text', text: 'abc', context: 'more' },
+      { ...picture, text: 'caption', extra: { a: 1 } },
+    ];
+    expect(measurePrompt(body({ messages: [{ role: 'user', content }] })).bytes).toBe(4 + 3 + 4 + 7 + '{"a":1}'.length);
+  });
+
   it('never exceeds the context', () => {
     expect(budget(body({ messages: [{ role: 'user', content: 'x'.repeat(100_000) }] })).promptTokensMax).toBe(8192);
   });

@@ -32,6 +32,12 @@ describe('a reply in one piece', () => {
     expect(end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete', estimated: false, flags: [] });
   });
 
+  it('may not fill the books with a reason', () => {
+    const reason = 'z'.repeat(100_000);
+    const { end } = read(completion({ choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: reason }] }));
+    expect(end!.finishReason).toBe('z'.repeat(64));
+  });
+
   it('is completed where providers are sloppy', () => {
     const { tail, end } = read({
       choices: [{ message: { content: 'hi' } }],

@@ -90,6 +90,24 @@ test('when no provider is healthy the answer is 503 with Retry-After, without as
   expect(await spine.balance()).not.toEqual(balance);
 });
 
+test('who cannot pay, or asks for what is not there, does not use up the one try at a provider that has cooled down', async () => {
+  skew += 400_000;
+  for (let failures = 0; failures < 10; failures++)
+    await (await spine.post('/chat/completions', ask('hello !status:500', { model: 'test/alone' }))).text();
+  expect(await servedBy({ model: 'test/alone' })).toBe('503 null');
+  skew += 31_000;
+  const poor = { authorization: `Bearer ${(await spine.tenant('poor', '0.000001')).key}` };
+  const statuses = [];
+  for (const [more, headers] of [
+    [{}, poor],
+    [{ max_tokens: 1_000_000 }, {}],
+    [{ models: ['test/unknown'] }, {}],
+  ] as const)
+    statuses.push((await spine.post('/chat/completions', ask('hello', { model: 'test/alone', ...more }), headers)).status);
+  expect(statuses).toEqual([402, 422, 404]);
+  expect(await servedBy({ model: 'test/alone' })).toBe('200 Alone');
+});
+
 test('providers say how they stand', async () => {
   const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string; status: string; uptime: number }[] };
   expect(data.map(({ name }) => name)).toEqual(['Alone', 'Second', 'Test']);

@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startFirehose, type Firehose } from '../support/firehose.ts';
 import { postLazily } from '../support/lazy-reader.ts';
@@ -18,7 +20,7 @@ afterEach(async () => {
   await spine.stop();
 });
 
-const start = (stallMs: number, callMs: number) =>
+const start = (stallMs: number, callMs: number, url = firehose.url) =>
   startSpine({
     toml: `
 [limits]
@@ -27,7 +29,7 @@ client_stall_ms = ${stallMs}
 drain_bytes = 1000000
 [upstream]
 call_timeout_ms = ${callMs}
-${modelBlock({ name: 'test/long', provider: 'Firehose', url: firehose.url, contextLength: 20_000_000, maxOutputTokens: TOKENS })}`,
+${modelBlock({ name: 'test/long', provider: 'Firehose', url, contextLength: 20_000_000, maxOutputTokens: TOKENS })}`,
     credit: '10000',
   });
 const long = ask('hello', { model: 'test/long', max_tokens: TOKENS, stream: true });
@@ -63,6 +65,38 @@ test('a client that reads too slowly for the clock of its call does not get it f
   void reader.readAll();
   const generation = await resolved();
   expect(generation).toMatchObject({ state: 'settled', estimated: true });
+  // Its lock outlasts whatever such a client may do.
+  const { createdAt, expiresAt } = (await spine.app.ledger.find(generation.id))!;
+  expect(expiresAt - createdAt).toBeGreaterThan(1_000 + 60_000 + 34_000);
   expect(generation.cost_micro_usdc).toBeGreaterThan(1_000_000);
   expect(await uptime()).not.toBe(0);
 });
+
+test('a whole reply that nobody fetches is not kept, nor its connection; one that is fetched slowly arrives', async () => {
+  // More than the sockets between hold, even on loopback.
+  const content = 'x'.repeat(16_000_000);
+  const reply = JSON.stringify({
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 10, completion_tokens: 5 },
+  });
+  const provider = createServer((request, response) => {
+    request.resume().on('end', () => response.setHeader('content-type', 'application/json').end(reply));
+  }).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  spine = await start(500, 60_000, `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`);
+  const [idle, slow] = await Promise.all([1, 2].map(() => postLazily(spine.origin, spine.key, { ...long, stream: false })));
+  const closed = once(idle!.socket, 'close');
+  const sips = setInterval(() => slow!.sip(), 10);
+  let fetched = 0;
+  slow!.socket.on('data', (part: Buffer) => (fetched += part.length));
+  await once(slow!.socket, 'close');
+  clearInterval(sips);
+  expect(fetched).toBeGreaterThan(content.length);
+  while ((await connections()) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  idle!.socket.resume();
+  await closed;
+  provider.close();
+}, 20_000);
+
+const connections = () =>
+  new Promise<number>((resolve, reject) => spine.app.server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))));

@@ -41,6 +41,12 @@ describe('when PostgreSQL restarts or stops', () => {
     await impatient.close();
   });
 
+  test('a session whose set-up it does not answer is given up', async () => {
+    const { engine } = database;
+    if (engine !== 'postgres') throw new Error('this is not PostgreSQL');
+    await expect(database.session([SLEEP])).rejects.toMatchObject({ name: 'DatabaseError', unavailable: true });
+  }, 10_000);
+
   test('while it is down queries fail as unavailable at once', async () => {
     await postgres.kill9();
     await expect(database.query(ONE)).rejects.toMatchObject({ name: 'DatabaseError', unavailable: true });

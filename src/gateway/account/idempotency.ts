@@ -1,4 +1,4 @@
-import { loadStatement, type Database } from '#store';
+import { DatabaseError, loadStatement, type Database } from '#store';
 import { GatewayError } from '../errors.ts';
 
 /** One use of an idempotency key: keys are each account's own. */
@@ -14,19 +14,23 @@ export interface StoredReply {
   readonly body: Uint8Array;
 }
 
-/** What a key stands for: nothing yet (run the call, then `finish` or `abandon`), a reply to repeat, another body, or a call that still runs. */
+/**
+ * What a key stands for: nothing yet (run the call, then `finish` or `abandon`), a reply to repeat, another body, a call that still runs,
+ * or one that was charged and whose reply was lost, as its gateway died or could not keep it: running it again would charge it twice.
+ */
 export type Beginning =
   | { readonly kind: 'new' }
   | ({ readonly kind: 'replay' } & StoredReply)
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'running' };
+  | { readonly kind: 'running' }
+  | { readonly kind: 'lost' };
 
 export interface Idempotency {
   /** Takes the key for this call in one atomic step, or tells what it stands for already. */
   begin(use: IdempotentUse & { readonly bodyHash: string }): Promise<Beginning>;
   /** Keeps the reply for `ttlMs`. False when this call no longer holds the key. */
   finish(use: IdempotentUse, reply: StoredReply): Promise<boolean>;
-  /** Frees the key of a call that had no effect, so that a retry runs. */
+  /** Frees the key of a call that had no effect, so that a retry runs; not that of a call which was charged or may yet be. While the database is away, it is freed with the next sweep that reaches it. */
   abandon(use: IdempotentUse): Promise<void>;
   /** Deletes what has outlived its time, at most `limit` rows; returns how many. */
   sweep(limit?: number): Promise<number>;
@@ -42,6 +46,8 @@ export interface IdempotencyOptions {
 
 const DAY_MS = 86_400_000;
 const ATTEMPTS = 3;
+/** Beyond these, keys wait for the end of their time. */
+const TO_FREE_MAX = 10_000;
 
 const BEGIN = loadStatement(import.meta.url, './sql/begin-idempotency.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-idempotency.sql');
@@ -51,6 +57,10 @@ const SWEEP = loadStatement(import.meta.url, './sql/sweep-idempotency.sql');
 
 /** Idempotency keys in the database, for all gateways that share it. Rejects with the database's error when it cannot be reached. */
 export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, runningTtlMs }: IdempotencyOptions): Idempotency {
+  /** Keys that could not be freed: their clients were told to retry, and would get 409 until the rows outlive their time. */
+  const toFree = new Set<IdempotentUse>();
+  const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
+
   return {
     async begin({ account, key, bodyHash, callId }) {
       // Between the two statements the holder may have given the key back: then there is neither a new row nor an old one, so try again.
@@ -64,7 +74,7 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
         const row = found?.[0];
         if (!row) continue;
         if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
-        if (row['state'] === 'running') return { kind: 'running' };
+        if (row['state'] === 'running') return { kind: (row['expires_at'] as bigint) > at ? 'running' : 'lost' };
         return {
           kind: 'replay',
           status: Number(row['status']),
@@ -81,12 +91,22 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
       return rows.length > 0;
     },
 
-    async abandon({ account, key, callId }) {
-      await database.query(ABANDON, [account, key, callId]);
+    async abandon(use) {
+      try {
+        await free(use);
+      } catch (error) {
+        if (!(error instanceof DatabaseError && error.unavailable)) throw error;
+        if (toFree.size < TO_FREE_MAX) toFree.add(use);
+      }
     },
 
     async sweep(limit = 1_000) {
-      return (await database.query(SWEEP, [now(), limit])).length;
+      for (const use of toFree) {
+        await free(use);
+        toFree.delete(use);
+      }
+      const at = now();
+      return (await database.query(SWEEP, [at, limit, at - ttlMs])).length;
     },
   };
 }
@@ -98,7 +118,14 @@ export function parseIdempotencyKey(value: unknown): string {
 }
 
 /** The error of a key that is taken: 409 `idempotency_conflict`, with Retry-After while its first call runs. */
-export function idempotencyError(kind: 'conflict' | 'running'): GatewayError {
+export function idempotencyError(kind: 'conflict' | 'running' | 'lost'): GatewayError {
+  if (kind === 'lost') {
+    return new GatewayError(
+      'idempotency_conflict',
+      'The first request with this idempotency key was charged once, but its reply was lost: use a new key to run it again',
+      { param: 'Idempotency-Key' },
+    );
+  }
   if (kind === 'conflict') {
     return new GatewayError('idempotency_conflict', 'This idempotency key was used with another request body: use a new key for a new request', {
       param: 'Idempotency-Key',

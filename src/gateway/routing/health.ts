@@ -80,6 +80,10 @@ export function createHealth({ now, cooldownMs, windowMs = 30_000, failuresMax =
     probing(offer) {
       stateOf(offer).probedUntil = now() + probeMs;
     },
+    notProbed(offer) {
+      const state = states.get(offer.id);
+      if (state) state.probedUntil = 0;
+    },
     succeeded(offer, { firstByteMs, durationMs, completionTokens }) {
       const at = now();
       const state = stateOf(offer);

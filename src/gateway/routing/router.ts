@@ -18,6 +18,8 @@ export interface Health {
   standing(offer: Offer): Standing;
   /** A call is about to try this cooled-down offer; others keep away until it is heard of. */
   probing(offer: Offer): void;
+  /** The call that was to try this offer was refused before it was sent: another may try it at once. */
+  notProbed(offer: Offer): void;
   /** Seconds until the first of these may be tried again, at least 1. */
   retryAfterS(offers: readonly Offer[]): number;
   /** 1 for an offer whose replies were in order over the last hour, towards 0 the more of them were flagged. */

@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createLedger } from '#billing';
+import { DatabaseError, type Database } from '#store';
 import { toHttpError } from '../../../src/gateway/errors-http.ts';
 import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/account/idempotency.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
@@ -8,9 +10,21 @@ const HOUR_MS = 3_600_000;
 
 async function world(engine: EngineName) {
   const clock = { now: 1_700_000_000_000 };
-  const idempotency = createIdempotency(await openTestDatabase(engine), { now: () => clock.now, ttlMs: 24 * HOUR_MS, runningTtlMs: HOUR_MS });
+  const database = await openTestDatabase(engine);
+  let isAway = false;
+  const away = (now: boolean) => void (isAway = now);
+  const query: Database['query'] = (...args) =>
+    isAway ? Promise.reject(new DatabaseError('away', { code: 'connection', unavailable: true })) : database.query(...args);
+  const idempotency = createIdempotency({ ...database, query }, { now: () => clock.now, ttlMs: 24 * HOUR_MS, runningTtlMs: HOUR_MS });
   const use = { account: 'tollgate:local:alice', key: 'order 7', callId: 'gen-1' };
-  return { clock, idempotency, use };
+  const charge = async (id: string) => {
+    const ledger = await createLedger({ database });
+    onTestFinished(() => ledger.close());
+    await ledger.transfer({ id: 'credit', from: 'treasury:test', to: `escrow:${use.account}`, amount: 10n, memo: '' });
+    await ledger.lock({ id, account: use.account, amount: 5n, prices: ['p'], expiresAt: Date.now() + HOUR_MS, detail: '{}' });
+    await ledger.settle({ id, price: 'p', provider: 'x', charge: 5n, draw: false, feeBps: 0, usage: '{}', detail: '{}' });
+  };
+  return { clock, idempotency, use, charge, away };
 }
 
 describe.each(ENGINES)('idempotency keys on %s', (engine) => {
@@ -74,6 +88,33 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     expect(await idempotency.begin({ ...use, callId: 'gen-3', bodyHash: 'a' })).toMatchObject({ kind: 'replay', body: Buffer.from('own') });
   });
 
+  it('of a call that was charged are not run again, though its reply was lost', async () => {
+    const { clock, idempotency, use, charge } = await world(engine);
+    await idempotency.begin({ ...use, bodyHash: 'a' });
+    await charge(use.callId);
+    // Whoever could not hear that the settlement happened takes it for failed.
+    await idempotency.abandon(use);
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    clock.now += HOUR_MS;
+    expect(await idempotency.sweep()).toBe(0);
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'lost' });
+    clock.now += 24 * HOUR_MS;
+    expect(await idempotency.sweep()).toBe(1);
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
+  });
+
+  it('that could not be freed while the database was away are freed by the sweep', async () => {
+    const { idempotency, use, away } = await world(engine);
+    await idempotency.begin({ ...use, bodyHash: 'a' });
+    away(true);
+    await idempotency.abandon(use);
+    await expect(idempotency.sweep()).rejects.toMatchObject({ unavailable: true });
+    away(false);
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    await idempotency.sweep();
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
+  });
+
   it('end after their time, and are swept', async () => {
     const { clock, idempotency, use } = await world(engine);
     for (let n = 0; n < 5; n += 1) {
@@ -113,5 +154,7 @@ describe('idempotency keys on the wire', () => {
     expect([conflict.status, conflict.body.error.type, conflict.headers]).toEqual([409, 'idempotency_conflict', {}]);
     const running = toHttpError(idempotencyError('running'));
     expect([running.status, running.body.error.type, running.headers]).toEqual([409, 'idempotency_conflict', { 'retry-after': '1' }]);
+    const lost = toHttpError(idempotencyError('lost'));
+    expect([lost.status, lost.body.error.type, lost.headers]).toEqual([409, 'idempotency_conflict', {}]);
   });
 });

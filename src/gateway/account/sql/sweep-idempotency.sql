@@ -1,2 +1,8 @@
-DELETE FROM idempotency WHERE (account, key) IN (SELECT account, key FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
+-- A charged call whose reply was not kept is remembered until $3, as long as a reply would have been.
+DELETE FROM idempotency WHERE (account, key) IN (
+  SELECT account, key FROM idempotency
+  WHERE expires_at <= $1 AND (state = 'done' OR expires_at <= $3
+    OR NOT EXISTS (SELECT 1 FROM locks WHERE locks.id = idempotency.call_id AND locks.state = 'settled'))
+  ORDER BY expires_at LIMIT $2
+)
 RETURNING key
