@@ -194,6 +194,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
 
     const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
+    if (database.engine === 'sqlite') await idempotency.endRunning();
     const sweeper = setInterval(() => void sweep(), config.billing.sweepMs);
     const sweep = async () => {
       try {

@@ -111,6 +111,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         }
         if (running.stopped) {
           health.failed(offer);
+          observer.attemptFailed(call, offer, new UpstreamFailure(running.stopped.message, { retryable: false, blame: 'provider', cause: error }));
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }
         if (!(error instanceof UpstreamFailure)) throw error;

@@ -95,10 +95,14 @@ const UNSTORABLE_CHARACTER = '22021';
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
-    return new GatewayError('service_unavailable', 'The ledger is not reachable at the moment; nothing was charged. Retry shortly', {
-      retryAfterS: 2,
-      cause: error,
-    });
+    return new GatewayError(
+      'service_unavailable',
+      'The ledger is not reachable at the moment: retry shortly. Whether a call that had begun was charged is told by /api/v1/generation',
+      {
+        retryAfterS: 2,
+        cause: error,
+      },
+    );
   }
   if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
     return new GatewayError('invalid_request', 'A text of the request holds the character U+0000, which cannot be stored', { cause: error });

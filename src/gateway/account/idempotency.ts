@@ -32,6 +32,8 @@ export interface Idempotency {
   finish(use: IdempotentUse, reply: StoredReply): Promise<boolean>;
   /** Frees the key of a call that had no effect, so that a retry runs; not that of a call which was charged or may yet be. While the database is away, it is freed with the next sweep that reaches it. */
   abandon(use: IdempotentUse): Promise<void>;
+  /** Ends the time of all keys that are held by running calls. For the start of the only gateway on a database: those calls died with the last one. */
+  endRunning(): Promise<void>;
   /** Deletes what has outlived its time, at most `limit` rows; returns how many. */
   sweep(limit?: number): Promise<number>;
 }
@@ -53,6 +55,7 @@ const BEGIN = loadStatement(import.meta.url, './sql/begin-idempotency.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-idempotency.sql');
 const FINISH = loadStatement(import.meta.url, './sql/finish-idempotency.sql');
 const ABANDON = loadStatement(import.meta.url, './sql/abandon-idempotency.sql');
+const END_RUNNING = loadStatement(import.meta.url, './sql/end-running-idempotency.sql');
 const SWEEP = loadStatement(import.meta.url, './sql/sweep-idempotency.sql');
 
 /** Idempotency keys in the database, for all gateways that share it. Rejects with the database's error when it cannot be reached. */
@@ -98,6 +101,10 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
         if (!(error instanceof DatabaseError && error.unavailable)) throw error;
         if (toFree.size < TO_FREE_MAX) toFree.add(use);
       }
+    },
+
+    async endRunning() {
+      await database.query(END_RUNNING, [now()]);
     },
 
     async sweep(limit = 1_000) {

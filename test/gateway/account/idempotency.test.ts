@@ -103,6 +103,16 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
   });
 
+  it('of calls that died with the only gateway are free at its next start, but not where the call was charged', async () => {
+    const { idempotency, use, charge } = await world(engine);
+    await idempotency.begin({ ...use, bodyHash: 'a' });
+    await idempotency.begin({ ...use, key: 'charged', callId: 'gen-9', bodyHash: 'a' });
+    await charge('gen-9');
+    await idempotency.endRunning();
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
+    expect(await idempotency.begin({ ...use, key: 'charged', callId: 'gen-3', bodyHash: 'a' })).toEqual({ kind: 'lost' });
+  });
+
   it('that could not be freed while the database was away are freed by the sweep', async () => {
     const { idempotency, use, away } = await world(engine);
     await idempotency.begin({ ...use, bodyHash: 'a' });

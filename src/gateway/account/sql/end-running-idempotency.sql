@@ -1,0 +1,1 @@
+UPDATE idempotency SET expires_at = $1 WHERE state = 'running'
