@@ -60,7 +60,7 @@ const rate: RateDecision = {
 
 /** Repeated requests need a database, so they are tested where there is one. */
 const refuse = () => Promise.reject(new Error('there are no idempotency keys here'));
-const NO_IDEMPOTENCY: Idempotency = { begin: refuse, finish: refuse, abandon: refuse, sweep: refuse };
+const NO_IDEMPOTENCY: Idempotency = { begin: refuse, finish: refuse, abandon: refuse, endRunning: refuse, sweep: refuse };
 
 /**
  * The routes on a real server, over a pipeline that does no more than carry frames: it authenticates one key, sends every call
