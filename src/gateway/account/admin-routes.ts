@@ -17,7 +17,7 @@ import type { KeyStore } from '../auth/key-store.ts';
 import { GatewayError } from '../errors.ts';
 import { DEVELOPMENT_ACCOUNT, localAccount, parseAccountId, toCaip10 } from './account-id.ts';
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
-import { keyBodyProperties, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
+import { keyBodyProperties, keyChangesSchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
 import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
 import { pageSchema, type Page } from './page.ts';
 
@@ -287,10 +287,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           tags: TAGS,
           security: SECURITY,
           params: keyParams,
-          body: {
-            type: 'object',
-            properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
-          },
+          body: keyChangesSchema,
           response: { 200: oneKeySchema },
         },
       },

@@ -36,6 +36,12 @@ export const keyBodyProperties = {
   },
 } as const;
 
+/** The body that changes a key. */
+export const keyChangesSchema = {
+  type: 'object',
+  properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
+} as const;
+
 export const keySchema = {
   type: 'object',
   required: [

@@ -4,7 +4,7 @@ import type { KeyStore, NewKeyFields } from '../auth/key-store.ts';
 import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 import type { Admission } from '../pipeline.ts';
-import { keyBodyProperties, keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView } from './key-view.ts';
+import { keyBodyProperties, keyChangesSchema, keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView } from './key-view.ts';
 import { pageSchema, type Page } from './page.ts';
 
 export interface KeysDeps {
@@ -77,10 +77,7 @@ export function addKeysRoutes(app: FastifyInstance, deps: KeysDeps, admissionOf:
         description: 'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again.',
         tags: ['Account'],
         params: hashParams,
-        body: {
-          type: 'object',
-          properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
-        },
+        body: keyChangesSchema,
         response: { 200: oneKeySchema },
       },
     },
