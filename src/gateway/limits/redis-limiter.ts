@@ -45,11 +45,12 @@ export function createRateLimiter({ redis, now, timeoutMs = 50, onChange = () =>
     onChange(false, error);
   };
 
-  const probe = async () => {
+  /** With the script itself and a key of its own: a Redis that answers but may not write (read only, out of memory) is of no use. */
+  const probe = async (policy: RatePolicy) => {
     probing = true;
     probedAt = now();
     try {
-      await redis.ping();
+      await within(timeoutMs, runScript(redis, `${PREFIX}probe`, bucketsOf(policy), NOTHING));
       shared = true;
       onChange(true, null);
     } catch {
@@ -76,7 +77,7 @@ export function createRateLimiter({ redis, now, timeoutMs = 50, onChange = () =>
     take(key, policy, amount) {
       if (!shared) {
         const sinceMs = now() - probedAt;
-        if (!probing && (sinceMs >= PROBE_EVERY_MS || sinceMs < 0)) void probe();
+        if (!probing && (sinceMs >= PROBE_EVERY_MS || sinceMs < 0)) void probe(policy);
         return local.take(key, policy, amount);
       }
       // This process alone has let enough through: no need to ask.
@@ -85,6 +86,8 @@ export function createRateLimiter({ redis, now, timeoutMs = 50, onChange = () =>
     },
   };
 }
+
+const NOTHING: RateAmount = { requests: 0, tokens: 0 };
 
 interface SharedReply {
   readonly allowed: boolean;
