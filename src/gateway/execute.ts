@@ -100,8 +100,8 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
       } catch (error) {
         // A client that reads too slowly for the clock is no failure of its provider, and what it was given is not free.
         if ((signal.aborted || clientBehind) && !(error instanceof GatewayError)) {
-          const end = reader?.cut();
-          if (!end) throw error;
+          const end = reader === null ? null : cutReply(reader);
+          if (end === null) throw error;
           yield toEndFrame(candidate, end, {
             attempt,
             firstByteMs: firstByteAt ? firstByteAt - startedAt : 0,
@@ -127,6 +127,16 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
     signal.removeEventListener('abort', leave);
     // A consumer that returned early leaves no exchange behind. After a complete reply this is without effect.
     if (!complete) running.exchange?.abort(new Error('the call is over'));
+  }
+}
+
+/** What a cut reply had used; null where it was broken before it was cut, and so is worth nothing. */
+function cutReply(reader: ReplyReader): ReplyEnd | null {
+  try {
+    return reader.cut();
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return null;
+    throw error;
   }
 }
 
