@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { startGenerator } from './generator.ts';
 import { jobFor, warmUp } from './measure.ts';
 import { BURST_CONNECTIONS, OPEN_PER_SECOND, SMALL_CONNECTIONS } from './plan.ts';
-import { announcedPort, cpuMicros, startProgram } from './program.ts';
+import { announcedPort, cpuByThread, cpuMicros, startProgram } from './program.ts';
 import { TARGETS } from './targets.ts';
 import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
 
@@ -95,6 +95,7 @@ async function main(): Promise<void> {
       await warmUp(generator, target, 500);
       begun = performance.now();
       const before = cpuMicros(target.pid);
+      const threadsBefore = cpuByThread(target.pid);
       const result = await generator.run(jobFor(target, model, shape(Number(values.seconds) * 1000)));
       ended = performance.now();
       units = result.calls * (model === MODELS.burst ? BURST_EVENTS : 1);
@@ -102,6 +103,11 @@ async function main(): Promise<void> {
       process.stdout.write(
         `${kind.title}, ${values.load}: ${result.calls} calls, ${result.errors} errors, ${used.toFixed(2)} CPU µs each (with the profiler, all threads)\n`,
       );
+      for (const [name, { user, system }] of cpuByThread(target.pid)) {
+        const { user: userBefore, system: systemBefore } = threadsBefore.get(name) ?? { user: 0, system: 0 };
+        const [ofUser, ofSystem] = [(user - userBefore) / units, (system - systemBefore) / units];
+        if (ofUser + ofSystem >= 0.01) process.stdout.write(`  thread ${name}: ${ofUser.toFixed(2)} µs user, ${ofSystem.toFixed(2)} µs system\n`);
+      }
     } finally {
       await target.stop();
     }

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 
 const START_LIMIT_MS = 30_000;
@@ -82,4 +82,17 @@ export function cpuMicros(pid: number): number {
 export function residentBytes(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(kib?.[1] ?? 0) * 1024;
+}
+
+/** CPU microseconds by thread name, user and system apart; threads of one name are added up. */
+export function cpuByThread(pid: number): Map<string, { user: number; system: number }> {
+  const threads = new Map<string, { user: number; system: number }>();
+  for (const id of readdirSync(`/proc/${pid}/task`)) {
+    const stat = readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8');
+    const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const before = threads.get(name) ?? { user: 0, system: 0 };
+    threads.set(name, { user: before.user + Number(fields[11]) * TICK_US, system: before.system + Number(fields[12]) * TICK_US });
+  }
+  return threads;
 }

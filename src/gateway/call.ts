@@ -19,7 +19,7 @@ export interface CallerKey {
   readonly development: boolean;
   /** Service names the key may use; null is all. */
   readonly allowedServices: readonly string[] | null;
-  /** Spending limit of the current period; null is none. */
+  /** What the key may spend in its current period. A key without a limit has a budget that no call can exceed, so that its use is counted. */
   readonly budget: Budget | null;
 }
 
