@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import {
   accountTotals,
@@ -21,11 +22,13 @@ import {
   accountRoutes,
   adminRoutes,
   countAnswers,
+  createAttempts,
   createAuthenticator,
   createCallLog,
   createCallObserver,
   createCatalog,
   createConsumerStore,
+  createEarnings,
   createExecute,
   createHealth,
   createHttpUpstream,
@@ -34,19 +37,31 @@ import {
   createKeyStore,
   createLogger,
   createMetrics,
+  createNonces,
+  createPeerListener,
+  createPeers,
   createPipeline,
   createRateLimiter,
   createRatePolicies,
+  createRegistry,
   createRetryBudget,
   createRouter,
   createServer,
+  createSignIn,
   createTracer,
+  createTunnelObserver,
+  createTunnels,
+  createTunnelUpstream,
+  createUpstream,
   GatewayError,
   healthRoutes,
   limitedAs,
+  marketRoutes,
   metricsRoutes,
+  nonceRoutes,
   offersFromConfig,
-  providerRoutes,
+  ownPages,
+  pricesOf,
   referenceRoutes,
   refuseLock,
   spendTokens,
@@ -56,7 +71,9 @@ import {
   type Config,
   type KeyStore,
   type Logger,
+  type PipelineOptions,
   type ServerOptions,
+  type Tunnels,
 } from '#gateway';
 import { chatRoutes, modelsRoutes } from './openai/index.ts';
 import { VERSION } from './version.ts';
@@ -100,7 +117,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     // The database is the truth; everything else can be made again.
     const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
     cleanUp.push(() => database.close());
-    const metrics = createMetrics({ locksHeld: () => countHeldLocks(database) });
+    let tunnels: Tunnels | null = null;
+    const metrics = createMetrics({
+      locksHeld: () => countHeldLocks(database),
+      tunnels: () => tunnels?.count() ?? { connections: 0, streams: 0 },
+    });
     const ledger = await createLedger({ database, now, onBatch: (batch) => metrics.ledgerBatch(batch) });
     cleanUp.push(() => ledger.close());
     // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
@@ -121,19 +142,50 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const catalog = createCatalog();
     const offers = offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() });
-    await createPriceBook(database).remember(
-      offers.map((offer) => ({
-        id: offer.price.id,
-        provider: offer.provider.id,
-        service: offer.service,
-        rates: offer.price.rates,
-        createdAt: offer.createdAt,
-      })),
-    );
+    const priceBook = createPriceBook(database);
+    await priceBook.remember(pricesOf(offers));
     catalog.replace('config', offers);
+    // Other gateways need to know where this one is before it knows of any tunnel that they could ask for.
+    const clusterSecret = config.cluster.secret === null ? identity.secret('cluster') : Buffer.from(config.cluster.secret);
+    const inCluster = config.cluster.url !== null && database.engine === 'postgres';
+    const peerListener = inCluster
+      ? createPeerListener({
+          secret: clusterSecret,
+          host: config.cluster.host,
+          port: config.cluster.port,
+          ...(config.cluster.url === null ? {} : { url: config.cluster.url }),
+          tunnels: { session: (connection) => tunnels?.session(connection) ?? null },
+        })
+      : null;
+    if (peerListener) {
+      await peerListener.listen();
+      cleanUp.push(() => peerListener.close(0));
+    }
+    const peers = inCluster
+      ? createPeers({
+          secret: clusterSecret,
+          onError: (node, error) => logger.warn({ err: error, gateway: node.url }, 'another gateway could not be reached'),
+        })
+      : null;
+    if (peers) cleanUp.push(() => peers.close());
+    const registry = await createRegistry({
+      database,
+      catalog,
+      priceBook,
+      node: { id: randomUUID(), url: peerListener?.url ?? null },
+      now,
+      graceMs: config.tunnel.graceMs,
+      reservedNames: config.services.map(({ service }) => service.providerName),
+      onError: (error) => logger.warn({ err: error }, 'the registry of providers cannot reach the database; what is known stands for now'),
+      onRestored: () => logger.info('the registry of providers reaches the database again'),
+    });
+    cleanUp.push(() => registry.close());
 
     const keys = createKeyStore(database, { now });
-    const authenticator = createAuthenticator({ keys, acceptDevelopmentKeys: config.mode === 'development', now });
+    const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now });
+    const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now });
+    const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
+    const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: config.mode === 'development', now });
     cleanUp.push(() => authenticator.close());
     const limiter = createRateLimiter({
       redis,
@@ -145,13 +197,45 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     const policies = createRatePolicies(config.limits);
 
-    const health = createHealth({ now, cooldownMs: config.upstream.cooldownMs });
+    const health = createHealth({
+      now,
+      cooldownMs: config.upstream.cooldownMs,
+      present: ({ endpoint }) => endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null,
+    });
+    registry.onReturned(health.returned);
     const router = createRouter({ health, random, attemptsMax: config.upstream.attemptsMax, now });
-    const upstream = createHttpUpstream(config.upstream);
-    cleanUp.push(() => upstream.close());
 
     // A client that stalls holds the end of its call up for as long as it may, and its settlement with it.
     const graceMs = Math.max(config.billing.drainMs, config.limits.clientStallMs);
+    let draining = false;
+    const authenticate: PipelineOptions['authenticate'] = (headers, address) => {
+      if (draining)
+        throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1 });
+      return authenticator.authenticate(headers, address);
+    };
+    const onError: ServerOptions['onError'] = (error, request) =>
+      logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
+    const server = createServer({ limits: config.limits, onError });
+    cleanUp.push(() => server.close());
+    countAnswers(server, metrics);
+    await referenceRoutes(server, { version: VERSION });
+    const ownTunnels = createTunnels({
+      server,
+      authenticate,
+      identity,
+      registry,
+      config: config.tunnel,
+      domains: signIn.domains,
+      version: VERSION,
+      observer: createTunnelObserver(logger, metrics),
+    });
+    tunnels = ownTunnels;
+    const upstream = createUpstream({
+      direct: createHttpUpstream(config.upstream),
+      tunnel: createTunnelUpstream({ tunnels: ownTunnels, peers, registry, waitMs: config.tunnel.waitMs, ...config.upstream }),
+    });
+    cleanUp.push(() => upstream.close());
+
     const bill = createBill<Call>({
       ledger,
       billable: (call) => toBillable(call, graceMs),
@@ -173,13 +257,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
           logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
       },
     });
-    let draining = false;
     const pipeline = createPipeline({
-      authenticate: (headers) => {
-        if (draining)
-          throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1 });
-        return authenticator.authenticate(headers);
-      },
+      authenticate,
       limiter,
       policy: (caller) => policies.of(caller),
       onRateLimited: metrics.rateLimited,
@@ -201,29 +280,31 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         const expired = await expireAll(ledger, now());
         if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
         for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH;) swept = await idempotency.sweep(SWEEP_BATCH);
+        for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH;) swept = await nonces.sweep(SWEEP_BATCH);
       } catch (error) {
         logger.warn({ err: error }, 'the sweep of expired locks failed; it is tried again');
       }
     };
     cleanUp.push(() => clearInterval(sweeper));
 
-    const onError: ServerOptions['onError'] = (error, request) =>
-      logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
-    const server = createServer({ limits: config.limits, onError });
-    cleanUp.push(() => server.close());
-    countAnswers(server, metrics);
-    await referenceRoutes(server, { version: VERSION });
     const totals = (account: string) => accountTotals(database, account);
     const audited = () => audit(database, { now });
     await server.register(
       chatRoutes({ pipeline, idempotency, config, now, onError, ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}) }),
       { prefix: '/api/v1' },
     );
-    await server.register(modelsRoutes({ catalog, health }), { prefix: '/api/v1' });
-    await server.register(providerRoutes({ catalog, health }), { prefix: '/api/v1' });
-    await server.register(accountRoutes({ admit: pipeline.admit, keys, ledger, totals, receipt: (record) => signed(receiptOfRecord(record)), now }), {
+    await server.register(nonceRoutes({ nonces, signIn, now }), { prefix: '/api/v1' });
+    await server.register(modelsRoutes({ catalog, health, registry }), { prefix: '/api/v1' });
+    await server.register(marketRoutes({ catalog, health, registry, now }), { prefix: '/api/v1' });
+    await server.register(ownPages({ admit: pipeline.admit, identity, registry, health, earnings: createEarnings(database), now }), {
       prefix: '/api/v1',
     });
+    await server.register(
+      accountRoutes({ admit: pipeline.admit, keys, nonces, ledger, totals, receipt: (record) => signed(receiptOfRecord(record)), now }),
+      {
+        prefix: '/api/v1',
+      },
+    );
     await server.register(
       adminRoutes({
         adminKey: config.adminKey,
@@ -275,8 +356,12 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       async close() {
         // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a refused connection.
         draining = true;
-        const until = Date.now() + config.limits.drainOnShutdownMs;
+        const drainMs = config.limits.drainOnShutdownMs;
+        const until = Date.now() + drainMs;
+        // Proxies look for another gateway at once; what other gateways' calls and our own do in the tunnels may end.
+        const tunnelsClosed = Promise.all([ownTunnels.close(drainMs), peerListener?.close(drainMs)]);
         while (pipeline.inFlight() > 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
+        await tunnelsClosed;
         // The last bytes of what has ended are on their way; what has not ended by now is cut.
         const idle = setInterval(() => server.server.closeIdleConnections(), 20);
         const cut = setTimeout(() => server.server.closeAllConnections(), pipeline.inFlight() > 0 ? 0 : LAST_BYTES_MS);

@@ -1,5 +1,5 @@
-import { loadStatement, type Database } from '#store';
-import { escrowOf, type AccountName } from './ledger.ts';
+import { loadStatement, type Database, type Query } from '#store';
+import { earningsOf, escrowOf, type AccountName } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 
 /** All-time figures of one consumer. Credits less usage is what is available and locked. */
@@ -26,6 +26,20 @@ export async function accountTotals(database: Database, account: string): Promis
   const figure = (name: string) => (row?.[name] ?? 0n) as bigint;
   const credits = figure('paid_in') - figure('paid_out');
   return { credits, usage: credits - figure('remaining') };
+}
+
+/** All-time figures of one provider. */
+export interface EarningsTotals {
+  readonly available: MicroUsd;
+  /** Paid to it for calls, net of the operator's fee; what was paid out since is still in it. */
+  readonly earned: MicroUsd;
+}
+
+/** Totals of `provider` (without the `earnings:` prefix); zeros when it never earned. Rejects with the database's error. */
+export async function earningsTotals(query: Query, provider: string): Promise<EarningsTotals> {
+  const [row] = await query(TOTALS, [earningsOf(provider)]);
+  const figure = (name: string) => (row?.[name] ?? 0n) as bigint;
+  return { available: figure('remaining'), earned: figure('remaining') + figure('paid_out') - figure('paid_in') };
 }
 
 /** A transfer by its id; null when there is none. */

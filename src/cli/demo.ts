@@ -1,3 +1,4 @@
+import { localModel } from './local-model.ts';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -47,20 +48,17 @@ export async function startDemo(): Promise<Demo> {
 
   let closing = false;
   return {
-    services: MODELS.map(({ name, displayName, prompt, completion, inputModalities }) => ({
-      primitive: 'model',
-      name,
-      displayName,
-      providerName: 'Demo',
-      rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
-      contextLength: 32_768,
-      maxOutputTokens: 4096,
-      inputModalities: [...inputModalities],
-      outputModalities: ['text'],
-      upstreamModel: name,
-      apiBase: url,
-      apiKey: null,
-    })),
+    services: MODELS.map(({ name, displayName, prompt, completion, inputModalities }) =>
+      localModel({
+        name,
+        displayName,
+        providerName: 'Demo',
+        rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
+        facts: { upstreamModel: name, contextLength: 32_768, maxOutputTokens: 4096, inputModalities: [...inputModalities] },
+        url,
+        apiKey: null,
+      }),
+    ),
     onExit(listener) {
       void exited.then((reason) => {
         if (!closing) listener(reason);

@@ -109,7 +109,7 @@ const MODELS_SHOWN = 8;
 
 async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint }: Welcome): Promise<string> {
   const balance = await app.ledger.balance(escrowOf(DEVELOPMENT_ACCOUNT));
-  const names = [...new Set(services.map((service) => service.name))];
+  const names = [...new Set(services.map(({ service }) => service.name))];
   const more = names.length > MODELS_SHOWN ? `  and ${names.length - MODELS_SHOWN} more` : '';
   const row = (name: string, value: string) => `  ${paint('dim', name.padEnd(9))} ${value}\n`;
   const model = names[0]!;

@@ -3,6 +3,7 @@ import type { Config } from '#gateway';
 import { createApp, type App } from '../app.ts';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
+import { catchSignals } from './signals.ts';
 import { wantsColor } from './terminal.ts';
 
 export interface GatewayHooks {
@@ -15,10 +16,6 @@ export interface GatewayHooks {
   /** After everything else, also when the start failed. */
   readonly cleanUp?: () => Promise<void>;
 }
-
-/** A terminal, npm and the launcher each pass a Ctrl-C on: what comes within this time is one. */
-const SAME_SIGNAL_MS = 500;
-const PARENT_CHECK_MS = 500;
 
 /**
  * Runs a gateway until a signal ends it: the first stops it gracefully, a second at once.
@@ -45,39 +42,6 @@ export async function runGateway(config: Config & { readonly adminKey: string },
       stop.forget();
     }
   }
-}
-
-function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
-  let first = 0;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const onSignal = (signal: NodeJS.Signals) => {
-    const now = Date.now();
-    if (first === 0) {
-      first = now;
-      resolve();
-    } else if (now - first > SAME_SIGNAL_MS) process.exit(signal === 'SIGINT' ? 130 : 143);
-  };
-  // Whoever started this process is gone, and with it the way to stop it: the launcher, or the shell of `npm start`,
-  // which dies of a SIGTERM without passing it on.
-  const onOrphaned = () => resolve();
-  const parent = process.ppid;
-  const watch = setInterval(() => {
-    if (process.env['npm_lifecycle_event'] && process.ppid !== parent) resolve();
-  }, PARENT_CHECK_MS);
-  watch.unref();
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
-  process.on('disconnect', onOrphaned);
-  process.channel?.unref();
-  return {
-    requested: promise,
-    forget() {
-      clearInterval(watch);
-      process.off('SIGINT', onSignal);
-      process.off('SIGTERM', onSignal);
-      process.off('disconnect', onOrphaned);
-    },
-  };
 }
 
 function explainListen(error: unknown, { host, port }: Config): unknown {

@@ -1,3 +1,4 @@
+import { localModel } from './local-model.ts';
 import { parseRates } from '#billing';
 import type { ServiceConfig } from '#gateway';
 import { serviceNameFault } from '../gateway/catalog/names.ts';
@@ -63,17 +64,17 @@ async function ollamaServices(base: string): Promise<readonly ServiceConfig[]> {
   return listed
     .filter((model) => serviceNameFault(`ollama/${model}`) === null)
     .slice(0, MODELS_MAX)
-    .map((model) => ({
-      ...CHAT,
-      name: `ollama/${model}`,
-      displayName: `Ollama: ${model}`,
-      providerName: 'Ollama',
-      rates: parseRates({ prompt: 0, completion: 0 }),
-      contextLength: 8192,
-      upstreamModel: model,
-      apiBase: `${base}/v1`,
-      apiKey: null,
-    }));
+    .map((model) =>
+      localModel({
+        name: `ollama/${model}`,
+        displayName: `Ollama: ${model}`,
+        providerName: 'Ollama',
+        rates: parseRates({ prompt: 0, completion: 0 }),
+        facts: { upstreamModel: model, contextLength: 8192 },
+        url: `${base}/v1`,
+        apiKey: null,
+      }),
+    );
 }
 
 /** USD per 1M tokens in and out, and context: indicative, for play money. A model that is not here is not offered. */
@@ -91,21 +92,18 @@ async function openaiServices(base: string, key: string): Promise<readonly Servi
   const models = Object.entries(OPENAI_MODELS).filter(([model]) => listed.has(model));
   if (models.length === 0)
     throw new Error(`${new URL(base).host} offers none of ${Object.keys(OPENAI_MODELS).join(', ')}. Name its models in a file: --config FILE`);
-  return models.map(([model, [prompt, completion, contextLength]]) => ({
-    ...CHAT,
-    name: `openai/${model}`,
-    displayName: `OpenAI: ${model}`,
-    providerName: 'OpenAI',
-    rates: parseRates({ prompt, completion }),
-    contextLength,
-    inputModalities: ['text', 'image'],
-    upstreamModel: model,
-    apiBase: base,
-    apiKey: key,
-  }));
+  return models.map(([model, [prompt, completion, contextLength]]) =>
+    localModel({
+      name: `openai/${model}`,
+      displayName: `OpenAI: ${model}`,
+      providerName: 'OpenAI',
+      rates: parseRates({ prompt, completion }),
+      facts: { upstreamModel: model, contextLength, inputModalities: ['text', 'image'] },
+      url: base,
+      apiKey: key,
+    }),
+  );
 }
-
-const CHAT = { primitive: 'model', maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] } as const;
 
 /** The texts under `field` of each item of the list under `list`; what is not of that shape is left out. */
 async function fetchList(url: string, headers: Record<string, string>, list: string, field: string): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
-import { formatUsd, METERS } from '#billing';
-import { ConfigError, loadConfig, type Config, type ServiceConfig } from '#gateway';
+import { ConfigError, loadConfig, type Config } from '#gateway';
 import { loadAdminKey } from './admin-key.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
+import { describeService } from './service-line.ts';
 import { painter, type Paint } from './terminal.ts';
 
 /** The production gateway, until a signal ends it; or, with `--validate`, what its file says. */
@@ -47,17 +47,10 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     `${tick} database  ${config.databaseUrl === null ? `embedded, in ${config.dataDir}` : `PostgreSQL at ${hostOf(config.databaseUrl)}`}`,
     `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
     `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${config.otlpEndpoint}`}`,
-    ...config.services.map((service) => `${tick} model     ${describeService(service)}`),
+    ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
   ];
-  if (config.services.length === 0) lines.push(`${paint('yellow', '!')} no [[models]]: there is nothing to call`);
+  if (config.services.length === 0) lines.push(`${paint('yellow', '!')} no [[models]]: there is nothing to call until a provider dials in`);
   return lines;
-}
-
-function describeService({ name, providerName, rates, apiBase, apiKey }: ServiceConfig): string {
-  const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) =>
-    meter === 'prompt' || meter === 'completion' ? `${meter} ${formatUsd(rates[meter]!)}/1M` : `${meter} ${formatUsd(rates[meter]! / 1_000_000n)}`,
-  );
-  return `${name}  by ${providerName}  ${prices.join(', ')}  → ${apiBase}${apiKey === null ? ' (no key)' : ''}`;
 }
 
 function hostOf(url: string): string {

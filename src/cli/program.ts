@@ -3,7 +3,10 @@ import { accountCommand } from './account.ts';
 import { auditCommand } from './audit.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { keyCommand } from './key.ts';
+import { keygenCommand } from './keygen.ts';
+import { provideCommand } from './provide.ts';
 import { serveCommand } from './serve.ts';
+import { siwxCommand } from './siwx.ts';
 import { startCommand } from './start.ts';
 import { painter } from './terminal.ts';
 import { VERSION } from '../version.ts';
@@ -16,6 +19,8 @@ First steps:
   tollgate account credit acme 25
   tollgate key create acme
   tollgate audit                                 prove that the books are right
+  tollgate keygen --chain solana --out key.json  a wallet to sign in with, instead of a key
+  tollgate provide --config provider.toml        sell calls of your own models, tools and agents through a gateway
 
 Each command explains itself: tollgate <command> --help`;
 
@@ -28,9 +33,12 @@ function createProgram(): Command {
     .addHelpText('after', HELP)
     .addCommand(startCommand())
     .addCommand(serveCommand())
+    .addCommand(provideCommand())
     .addCommand(accountCommand())
     .addCommand(keyCommand())
-    .addCommand(auditCommand());
+    .addCommand(auditCommand())
+    .addCommand(keygenCommand())
+    .addCommand(siwxCommand());
   prepare(program, 'tollgate');
   return program;
 }
@@ -57,7 +65,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
 }
 
 /** Errors of the rooms below whose message is written for people. By name, so that no room is loaded for it. */
-const EXPLAINED: ReadonlySet<string> = new Set(['ConfigError', 'DatabaseError', 'GatewayError', 'IdentityError', 'MoneyError']);
+const EXPLAINED: ReadonlySet<string> = new Set(['ConfigError', 'DatabaseError', 'GatewayError', 'IdentityError', 'MoneyError', 'WalletError']);
 
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT;

@@ -5,9 +5,20 @@ export type Primitive = 'model' | 'tool' | 'agent' | 'image' | 'video';
 
 /** Who calls: one account, and the credential it came with. */
 export interface Caller {
-  /** Ledger account of the consumer, for example `tollgate:local:dev`. */
+  /** Ledger account of the consumer, for example `tollgate:local:dev` or `solana:<address>`. */
   readonly account: string;
+  /** null for a caller that signed in with a wallet. */
   readonly key: CallerKey | null;
+  /** null for a caller with an API key. */
+  readonly wallet: CallerWallet | null;
+}
+
+/** The sign-in message that a wallet signed for this request. */
+export interface CallerWallet {
+  /** CAIP-10 id with the network that was signed on. */
+  readonly caip10: string;
+  /** The nonce of the message; null when it has none. What is sensitive needs one that this gateway issued and nobody has used. */
+  readonly nonce: string | null;
 }
 
 /** The part of an API key that the pipeline acts on. */
@@ -24,32 +35,52 @@ export interface CallerKey {
 }
 
 export interface Provider {
-  /** Public key: base58 Ed25519, or a wallet address. */
+  /** Public key: base58 Ed25519, or an EVM address in lower case. */
   readonly id: string;
   readonly name: string;
 }
 
-/** Where an offer is served. Header values may be secrets: never logged, never sent to a consumer. */
-export interface Endpoint {
+/** Where an offer is served: reached by the gateway itself, or through the tunnel that its provider dialled in with. */
+export type Endpoint = DirectEndpoint | TunnelEndpoint;
+
+/** Header values may be secrets: never logged, never sent to a consumer. */
+export interface DirectEndpoint {
+  readonly kind: 'direct';
   /** Base URL without a trailing slash, up to but without the path of the primitive (`…/v1`). */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
+export interface TunnelEndpoint {
+  readonly kind: 'tunnel';
+  /** Public key of the provider whose proxy serves it, on whichever gateway it is connected to. */
+  readonly provider: string;
+  /** Path of the service inside the tunnel, see servicePath; the request's own path is appended. */
+  readonly basePath: string;
+}
+
 /** One provider's offer of one service at one price: what routing chooses from. */
 export interface Offer {
-  /** Unique over all offers: `<provider id>:<service name>`. */
+  /** Unique over all offers: `<primitive>/<provider id>:<service name>`. */
   readonly id: string;
   /** The name that consumers call it by. */
   readonly service: string;
   readonly primitive: Primitive;
   readonly provider: Provider;
   readonly price: Price;
+  /** Prices of parts of the service that have their own: a tool by its name, a tier or resolution by its name. Empty for most. */
+  readonly variants: Readonly<Record<string, Price>>;
   readonly endpoint: Endpoint;
   readonly displayName: string;
+  /** What the provider says of it; may be empty. */
+  readonly description: string;
   readonly createdAt: number;
   /** Facts of a model offer; null on other primitives. */
   readonly model: ModelFacts | null;
+  /** Facts of an agent offer; null on other primitives. */
+  readonly agent: AgentFacts | null;
+  /** Facts of an image or video offer; null on other primitives. */
+  readonly media: MediaFacts | null;
 }
 
 export interface ModelFacts {
@@ -60,6 +91,25 @@ export interface ModelFacts {
   readonly maxOutputTokens: number | null;
   readonly inputModalities: readonly string[];
   readonly outputModalities: readonly string[];
+}
+
+export interface AgentFacts {
+  /** Path of the agent card below the agent's own address. */
+  readonly cardPath: string;
+}
+
+/** What an image or video service takes. Lists are empty where the provider says nothing. */
+export interface MediaFacts {
+  /** The model's name at the upstream API. */
+  readonly upstreamModel: string;
+  readonly supportedParams: readonly string[];
+  readonly aspectRatios: readonly string[];
+  /** File formats of images. */
+  readonly formats: readonly string[];
+  /** Resolution tiers. */
+  readonly resolutions: readonly string[];
+  /** Lengths of videos, such as `5s`. */
+  readonly durations: readonly string[];
 }
 
 /** An offer that this call may be sent to, with what the call may cost there at most. */
@@ -125,11 +175,14 @@ export interface ReplyEnd {
 }
 
 /** Non-compliance that is counted per provider. */
-export type ProviderFlag = 'usage_missing' | 'usage_invalid' | 'usage_implausible' | 'over_cap' | 'malformed_reply';
+export const PROVIDER_FLAGS = ['usage_missing', 'usage_invalid', 'usage_implausible', 'over_cap', 'malformed_reply'] as const;
+export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /**
  * One attempt failed. `retryable`: another provider may do better.
  * `blame`: `provider` counts against its health, `request` means the request itself was refused (4xx) and passes through.
+ * `unsent`: nothing of the request reached the provider, so that trying another adds no load anywhere.
+ * `absent`: the provider is connected nowhere, and was waited for where there is nobody else.
  */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
@@ -139,6 +192,8 @@ export class UpstreamFailure extends Error {
   /** The provider's own words, safe to show; null when it gave none. */
   readonly detail: string | null;
   readonly retryAfterS: number | undefined;
+  readonly unsent: boolean;
+  readonly absent: boolean;
   constructor(
     message: string,
     options: {
@@ -147,6 +202,8 @@ export class UpstreamFailure extends Error {
       blame: 'provider' | 'request';
       detail?: string | null;
       retryAfterS?: number | undefined;
+      unsent?: boolean;
+      absent?: boolean;
       cause?: unknown;
     },
   ) {
@@ -156,6 +213,8 @@ export class UpstreamFailure extends Error {
     this.blame = options.blame;
     this.detail = options.detail ?? null;
     this.retryAfterS = options.retryAfterS;
+    this.unsent = options.unsent ?? false;
+    this.absent = options.absent ?? false;
   }
 }
 

@@ -1,12 +1,14 @@
-import { readFileSync, statSync } from 'node:fs';
-import { parse, TomlError } from 'smol-toml';
+import { dirname } from 'node:path';
 import { printable } from './catalog/names.ts';
 import { indexLines } from './config-lines.ts';
-import { readModels } from './config-model-blocks.ts';
+import { readChains } from './config-chain-blocks.ts';
+import { BLOCK_TABLES, readBlocks } from './config-blocks/blocks.ts';
 import { OPTIONS, type OptionKey, type OptionValues } from './config-options.ts';
 import { ConfigError, nearest, show } from './config-problem.ts';
+import { parseToml, readTomlFile } from './config-toml.ts';
 import { complain, isTable, lookup, readOutside, readValue, unknownKey, type Environment, type Reading, type Table } from './config-reading.ts';
-import type { Config, ServiceConfig } from './config.ts';
+import { freeze } from './config-freeze.ts';
+import type { ChainConfig, Config, ServiceConfig } from './config.ts';
 import type { Option } from './config-option.ts';
 
 export interface LoadOptions {
@@ -20,51 +22,28 @@ export interface LoadOptions {
   readonly overrides?: Readonly<Partial<Record<OptionKey, string | number | undefined>>>;
 }
 
-const FILE_BYTES_MAX = 4 * 1024 * 1024;
+const BLOCKS_MAX = 10_000;
+/** Tables of the file that are no sections of options. */
+const BLOCKS: readonly string[] = [...BLOCK_TABLES, 'chains'];
 
 /**
  * Reads the whole configuration: flags over environment over file over defaults. An empty variable counts as absent.
  * Throws ConfigError with everything that is wrong, not only the first thing. What the file says must be right even where it is overridden.
  */
 export function loadConfig(options: LoadOptions): Config {
-  const text = options.text ?? (options.file === null ? '' : readText(options.file));
+  const text = options.text ?? (options.file === null ? '' : readTomlFile(options.file));
   const reading: Reading = { file: options.file, lineOf: indexLines(text), env: options.env, problems: [] };
   const table = parseToml(text, options.file);
 
   const values = readOptions(table, options, reading);
-  const services = readModels(table['models'], reading);
+  const chains = readChains(table['chains'], reading);
+  const place = { commands: false, directory: dirname(options.file ?? '.') };
+  const services = readBlocks(table, place, { max: BLOCKS_MAX, oneProvider: false }, reading);
   if (reading.problems.length > 0) throw new ConfigError(reading.problems);
-  return freeze(toConfig(options.mode, values as OptionValues, services));
+  return freeze(toConfig(options.mode, values as OptionValues, chains, services));
 }
 
-function readText(file: string): string {
-  const problem = (wrong: string, right: string) => new ConfigError([{ file, line: null, key: 'file', wrong, right }]);
-  try {
-    const stats = statSync(file);
-    if (!stats.isFile()) throw problem('is not a file', 'the path of a TOML file');
-    if (stats.size > FILE_BYTES_MAX) throw problem(`is larger than ${FILE_BYTES_MAX} bytes`, 'a smaller file');
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw problem(code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`, 'the path of a readable TOML file');
-  }
-}
-
-function parseToml(text: string, file: string | null): Table {
-  try {
-    return parse(text, { integersAsBigInt: 'asNeeded', maxDepth: 32 });
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    // The rest of the parser's message quotes the line, which may hold a secret.
-    const wrong = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '');
-    throw new ConfigError([
-      { file, line: error.line, key: `column ${error.column}`, wrong: `is not TOML: ${wrong}`, right: 'TOML; see https://toml.io' },
-    ]);
-  }
-}
-
-/** All sections but `[[models]]`. Values that have problems are absent from the result. */
+/** All sections of options. Values that have problems are absent from the result. */
 function readOptions(table: Table, options: LoadOptions, reading: Reading): Partial<Record<OptionKey, unknown>> {
   const keys = Object.keys(OPTIONS) as OptionKey[];
   const written = collect(table, keys, reading);
@@ -88,8 +67,8 @@ function collect(table: Table, keys: readonly OptionKey[], reading: Reading): Ma
   const sections = [...new Set(keys.map((key) => key.split('.')[0]!))];
   const written = new Map<OptionKey, unknown>();
   for (const [section, content] of Object.entries(table)) {
-    if (section === 'models') continue;
-    if (!sections.includes(section)) unknownSection(section, [...sections, 'models'], keys, reading);
+    if (BLOCKS.includes(section)) continue;
+    if (!sections.includes(section)) unknownSection(section, [...sections, ...BLOCKS], keys, reading);
     else if (!isTable(content)) complain(reading, section, `is ${show(content)}`, `a section: [${section}]`);
     else {
       const siblings = keys.filter((key) => key.startsWith(`${section}.`)).map((key) => key.slice(section.length + 1));
@@ -105,15 +84,23 @@ function collect(table: Table, keys: readonly OptionKey[], reading: Reading): Ma
 
 function unknownSection(section: string, sections: readonly string[], keys: readonly OptionKey[], reading: Reading): void {
   const path = printable(section, 64);
-  if (section === 'router')
-    return complain(reading, path, 'is for the provider proxy', 'a file with [[models]] only; the gateway does not dial a router');
+  if (section === 'router') return complain(reading, path, 'is for the provider proxy', 'the blocks alone; the gateway does not dial a router');
   const home = keys.find((key) => key.split('.')[1] === section);
   if (home) return complain(reading, path, 'is not an option here', `put it below [${home.split('.')[0]}]`);
   const guess = nearest(section, sections);
   complain(reading, path, 'is not a section', guess ? `did you mean [${guess}]?` : `one of ${sections.join(', ')}`);
 }
 
-function toConfig(mode: Config['mode'], values: OptionValues, services: readonly ServiceConfig[]): Config {
+/** In development also the loopback addresses of this gateway itself: in production a message signed for one of those could be another gateway's. */
+function signInDomains(mode: Config['mode'], values: OptionValues): readonly string[] {
+  const domains = new Set(values['sign_in.domains']);
+  const publicUrl = values['server.public_url'];
+  if (publicUrl !== null) domains.add(new URL(publicUrl).host);
+  if (mode === 'development') for (const host of ['localhost', '127.0.0.1', '[::1]']) domains.add(`${host}:${values['server.port']}`);
+  return [...domains];
+}
+
+function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly ChainConfig[], services: readonly ServiceConfig[]): Config {
   return {
     mode,
     host: values['server.host'],
@@ -155,14 +142,26 @@ function toConfig(mode: Config['mode'], values: OptionValues, services: readonly
       connectionsMax: values['upstream.connections_max'],
       cooldownMs: values['upstream.cooldown_ms'],
     },
+    signIn: {
+      domains: signInDomains(mode, values),
+      lifetimeMsMax: values['sign_in.lifetime_ms_max'],
+      skewMs: values['sign_in.skew_ms'],
+      failuresPerMinute: values['sign_in.failures_per_minute'],
+    },
+    tunnel: {
+      providers: values['tunnel.providers'],
+      silenceMs: values['tunnel.silence_ms'],
+      graceMs: values['tunnel.grace_ms'],
+      waitMs: values['tunnel.wait_ms'],
+      servicesMax: values['tunnel.services_max'],
+    },
+    cluster: {
+      url: values['cluster.url'],
+      host: values['cluster.host'],
+      port: values['cluster.port'],
+      secret: values['cluster.secret'],
+    },
+    chains,
     services,
   };
-}
-
-function freeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const inner of Object.values(value)) freeze(inner);
-  }
-  return value;
 }

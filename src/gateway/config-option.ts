@@ -19,8 +19,24 @@ export interface Option<T> {
   readonly fromText: (text: string) => unknown;
 }
 
+/** A table whose keys the file chooses, each with a value of one kind. */
+export interface TableOption<T> extends Omit<Option<Readonly<Record<string, T>>>, 'read' | 'fromText'> {
+  readonly entries: {
+    /** What is wrong with a key, or null. */
+    readonly fault: (key: string) => string | null;
+    readonly value: Option<T>;
+    readonly max: number;
+  };
+}
+
+/** The options of one table by their keys; a dot stands for a table inside it. */
+export type OptionTable = Readonly<Record<string, Option<unknown> | TableOption<unknown>>>;
+
 /** The value type of an option. */
-export type ValueOf<O> = O extends Option<infer T> ? T : never;
+export type ValueOf<O> = O extends TableOption<infer T> ? Readonly<Record<string, T>> : O extends Option<infer T> ? T : never;
+
+/** The values of an option table by its keys. */
+export type ValuesOf<O extends OptionTable> = { readonly [K in keyof O]: ValueOf<O[K]> };
 
 interface Common {
   readonly env?: string;
@@ -28,6 +44,26 @@ interface Common {
 }
 
 const asIs = (text: string): unknown => text;
+
+/** Any option that the file alone sets. Without `optional` it must be given. */
+export function option<T>(options: {
+  readonly takes: string;
+  readonly meaning: string;
+  readonly secret?: boolean;
+  readonly optional?: { readonly text: string; readonly fallback: T };
+  readonly read: (value: unknown) => T;
+}): Option<T> {
+  return {
+    env: null,
+    takes: options.takes,
+    defaultText: options.optional?.text ?? null,
+    fallback: options.optional?.fallback as T,
+    secret: options.secret ?? false,
+    meaning: options.meaning,
+    read: options.read,
+    fromText: asIs,
+  };
+}
 
 /** A whole number between two bounds. */
 export function whole(options: Common & { readonly min: number; readonly max: number; readonly default: number }): Option<number> {
@@ -113,6 +149,39 @@ export function optionalText(
       return options.normal ? options.normal(value) : value;
     },
     fromText: asIs,
+  };
+}
+
+/** A list of texts that a check accepts, each once; in the environment with commas between. */
+export function textList(options: {
+  readonly env?: string;
+  readonly takes: string;
+  readonly meaning: string;
+  readonly fault: (value: string) => string | null;
+  readonly max: number;
+}): Option<readonly string[]> {
+  return {
+    env: options.env ?? null,
+    takes: options.takes,
+    defaultText: '[]',
+    fallback: [],
+    secret: false,
+    meaning: options.meaning,
+    read: (value) => {
+      if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, options.takes);
+      if (value.length > options.max) throw new WrongValue(`has ${value.length} entries`, `at most ${options.max}`);
+      for (const one of value as readonly unknown[]) {
+        if (typeof one !== 'string') throw new WrongValue(`has ${show(one)}`, options.takes);
+        const fault = options.fault(one);
+        if (fault !== null) throw new WrongValue(`has ${show(one)}: it ${fault}`, options.takes);
+      }
+      return [...new Set(value as string[])];
+    },
+    fromText: (all) =>
+      all
+        .split(',')
+        .map((one) => one.trim())
+        .filter((one) => one !== ''),
   };
 }
 

@@ -1,4 +1,5 @@
-import { choice, optionalText, text, urlFault, whole, type Option, type ValueOf } from './config-option.ts';
+import { choice, optionalText, text, textList, urlFault, whole, type Option, type ValueOf } from './config-option.ts';
+import { domainFault } from './config-domain.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -49,6 +50,95 @@ export const OPTIONS = {
     meaning: 'Seed of the receipt-signing key and the provider ids. Gateways that share a database must share it.',
     fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
     normal: seedHex,
+  }),
+  'server.public_url': optionalText({
+    env: 'TOLLGATE_PUBLIC_URL',
+    secret: false,
+    absent: 'not known',
+    takes: 'an http:// or https:// URL without a path',
+    meaning: 'Address that the world reaches this gateway at. Its host is a domain to sign in for.',
+    fault: (value) =>
+      urlFault(value, ['http:', 'https:']) ?? (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
+    normal: (value) => value.replace(/\/$/, ''),
+  }),
+
+  'sign_in.domains': textList({
+    env: 'TOLLGATE_SIGN_IN_DOMAINS',
+    takes: 'list of host names, each with its port where that is not the default one',
+    meaning:
+      'Domains that a wallet may sign in for, besides the host of `server.public_url`. With neither, wallets cannot sign in; `npm start` adds its own loopback addresses.',
+    fault: domainFault,
+    max: 100,
+  }),
+  'sign_in.lifetime_ms_max': whole({
+    min: 1_000,
+    max: 24 * HOUR_MS,
+    default: HOUR_MS,
+    meaning: 'Longest time that a sign-in message may be valid.',
+  }),
+  'sign_in.skew_ms': whole({ min: 0, max: 5 * MINUTE_MS, default: 30_000, meaning: "How far a wallet's clock may be from the gateway's." }),
+  'sign_in.failures_per_minute': whole({
+    min: 1,
+    max: 10_000_000,
+    default: 120,
+    meaning: 'Keys and sign-ins that may fail from one address in a minute, before more that are not known to be good are refused unseen.',
+  }),
+
+  'tunnel.providers': textList({
+    takes: 'list of public keys or account ids',
+    meaning: 'Who may dial in as a provider. Empty: whoever signs in.',
+    fault: (value) => (/^[!-~]{1,200}$/.test(value) ? null : 'is no public key and no account id'),
+    max: 10_000,
+  }),
+  'tunnel.silence_ms': whole({
+    min: 1_000,
+    max: HOUR_MS,
+    default: 15_000,
+    meaning: "How long a provider's proxy may be silent before it counts as gone.",
+  }),
+  'tunnel.grace_ms': whole({
+    min: 0,
+    max: HOUR_MS,
+    default: 30_000,
+    meaning: 'How long the services of a provider that went away stay listed. Other providers are preferred meanwhile.',
+  }),
+  'tunnel.wait_ms': whole({
+    min: 0,
+    max: MINUTE_MS,
+    default: 3_000,
+    meaning: 'How long a call that nobody else can serve waits for its provider to dial in again.',
+  }),
+  'tunnel.services_max': whole({ min: 1, max: 10_000, default: 1_000, meaning: 'Most services of one provider.' }),
+
+  'cluster.url': optionalText({
+    env: 'TOLLGATE_CLUSTER_URL',
+    secret: false,
+    absent: 'stands alone',
+    takes: 'https://host:port',
+    meaning: "Address that the other gateways of the same database reach this one's `cluster.host` and `cluster.port` at.",
+    fault: (value) => urlFault(value, ['https:']),
+    normal: (value) => value.replace(/\/$/, ''),
+  }),
+  'cluster.host': text({
+    default: '127.0.0.1',
+    takes: 'host name or IP address',
+    meaning: 'Address to listen on for other gateways. Only those that know the secret can connect.',
+    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
+  }),
+  'cluster.port': whole({
+    env: 'TOLLGATE_CLUSTER_PORT',
+    min: 0,
+    max: 65_535,
+    default: 8403,
+    meaning: 'Port to listen on for other gateways; 0 takes a free one.',
+  }),
+  'cluster.secret': optionalText({
+    env: 'TOLLGATE_CLUSTER_SECRET',
+    secret: true,
+    absent: 'derived from the identity seed',
+    takes: 'text of 32 to 512 printable ASCII characters without spaces',
+    meaning: 'Secret that the gateways of one database prove themselves to each other with.',
+    fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds spaces'),
   }),
 
   'database.url': optionalText({

@@ -1,4 +1,5 @@
 import { printable } from './catalog/names.ts';
+import { isExactNumber } from './json-guard.ts';
 
 /** One thing that is wrong with the configuration. Never holds the value of a secret. */
 export interface ConfigProblem {
@@ -50,6 +51,8 @@ export function show(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (Array.isArray(value)) return 'a list';
   if (value instanceof Date) return 'a date';
+  if (typeof value !== 'object' || value === null) return 'null';
+  if (isExactNumber(value)) return printable(value.rawJSON, 60);
   return 'a table';
 }
 

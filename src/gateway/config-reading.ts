@@ -1,6 +1,7 @@
 import { printable } from './catalog/names.ts';
 import type { LineOf } from './config-lines.ts';
 import type { Option } from './config-option.ts';
+import { isExactNumber } from './json-guard.ts';
 import { ConfigError, nearest, show, WrongValue, type ConfigProblem } from './config-problem.ts';
 
 /** Environment variables by name; `process.env` is one. */
@@ -11,7 +12,7 @@ export type Table = Readonly<Record<string, unknown>>;
 const PROBLEMS_MAX = 1_000;
 
 /** What a secret begins with that stands in an environment variable. */
-const REFERENCE = 'std::env::';
+export const REFERENCE = 'std::env::';
 const REFERENCE_RIGHT = '"std::env::NAME", such as "std::env::OPENAI_API_KEY"';
 /** Other languages' ways to write one, which would be sent as a key if they were taken for it. */
 const ALMOST_REFERENCE = /^(?:std::?env|env:|\$\{?\w+\}?$|%\w+%$)/i;
@@ -74,7 +75,7 @@ export function complain(reading: Reading, key: string, wrong: string, right: st
 }
 
 export function isTable(value: unknown): value is Table {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !isExactNumber(value);
 }
 
 /** Adds the problem of a key that nobody knows, with the nearest that is known; failing that, with where else a key of this name belongs. */

@@ -1,5 +1,5 @@
 import type { Rates } from '#billing';
-import type { Primitive } from './call.ts';
+import type { AgentFacts, MediaFacts, ModelFacts } from './call.ts';
 
 /** The one configuration of a gateway process: read once at start by the CLI, frozen, passed as arguments. All defaults are in `config-options.ts`. */
 export interface Config {
@@ -22,6 +22,11 @@ export interface Config {
   readonly limits: LimitsConfig;
   readonly billing: BillingConfig;
   readonly upstream: UpstreamConfig;
+  readonly signIn: SignInConfig;
+  readonly tunnel: TunnelConfig;
+  readonly cluster: ClusterConfig;
+  /** Chains that the gateway can ask, by CAIP-2 id. */
+  readonly chains: readonly ChainConfig[];
   readonly services: readonly ServiceConfig[];
 }
 
@@ -66,19 +71,104 @@ export interface UpstreamConfig {
   readonly cooldownMs: number;
 }
 
-/** One `[[models]]` block, validated. */
-export interface ServiceConfig {
-  readonly primitive: Primitive;
+export interface SignInConfig {
+  /** Hosts, with a port where it is not the scheme's, that a sign-in message may be made for. Empty: wallets cannot sign in. */
+  readonly domains: readonly string[];
+  /** Longest validity of a sign-in message. */
+  readonly lifetimeMsMax: number;
+  readonly skewMs: number;
+  /** Sign-ins and keys that fail, from one address in a minute, before more are refused unseen. */
+  readonly failuresPerMinute: number;
+}
+
+export interface TunnelConfig {
+  /** Public keys and account ids that may dial in; empty is everybody. */
+  readonly providers: readonly string[];
+  /** A proxy that says nothing this long is gone. */
+  readonly silenceMs: number;
+  /** How long the offers of a provider that went away stay listed, and calls for it may wait for its return. */
+  readonly graceMs: number;
+  readonly waitMs: number;
+  readonly servicesMax: number;
+}
+
+export interface ClusterConfig {
+  /** Address that other gateways reach this one at, `https://host:port`; null for a gateway that stands alone. */
+  readonly url: string | null;
+  readonly host: string;
+  readonly port: number;
+  /** Secret that the gateways share; null derives it from the identity seed. */
+  readonly secret: string | null;
+}
+
+export interface ChainConfig {
+  /** CAIP-2, such as `eip155:8453`. */
+  readonly network: string;
+  readonly rpcUrl: string;
+}
+
+/** What a provider offers, as its file and its registration declare it. Nothing here is secret or says where it runs. */
+export type Service = ModelService | ToolService | AgentService | ImageService | VideoService;
+
+interface ServiceFields {
   readonly name: string;
   readonly displayName: string;
   readonly providerName: string;
+  /** May be empty. */
+  readonly description: string;
   readonly rates: Rates;
-  readonly contextLength: number;
-  readonly maxOutputTokens: number | null;
-  readonly inputModalities: readonly string[];
-  readonly outputModalities: readonly string[];
-  readonly upstreamModel: string;
-  readonly apiBase: string;
-  /** Secret; null when the upstream needs none. */
+  /** Rates of parts that have their own: a tool by its name, an image tier, a video resolution (with `+audio` for the price with sound). */
+  readonly variants: Readonly<Record<string, Rates>>;
+}
+
+export interface ModelService extends ServiceFields {
+  readonly primitive: 'model';
+  readonly model: ModelFacts;
+}
+
+export interface ToolService extends ServiceFields {
+  readonly primitive: 'tool';
+}
+
+export interface AgentService extends ServiceFields {
+  readonly primitive: 'agent';
+  readonly agent: AgentFacts;
+}
+
+export interface ImageService extends ServiceFields {
+  readonly primitive: 'image';
+  readonly media: MediaFacts;
+}
+
+export interface VideoService extends ServiceFields {
+  readonly primitive: 'video';
+  readonly media: MediaFacts;
+}
+
+/** Where a service runs, as only its own machine knows it. */
+export type Target = HttpTarget | CommandTarget;
+
+export interface HttpTarget {
+  readonly kind: 'http';
+  /** Without a trailing slash: the API base of models and media, the MCP endpoint of a tool, the address of an agent. */
+  readonly url: string;
+  /** Secret, sent as a bearer token; null when the upstream needs none. */
   readonly apiKey: string | null;
+}
+
+/** An MCP server that speaks over its standard input and output. */
+export interface CommandTarget {
+  readonly kind: 'command';
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Secret values among them. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Working directory; null is that of the proxy. */
+  readonly cwd: string | null;
+}
+
+/** One `[[models]]`, `[[tools]]`, `[[agents]]`, `[[images]]` or `[[videos]]` block, validated. */
+export interface ServiceConfig {
+  readonly service: Service;
+  readonly target: Target;
 }

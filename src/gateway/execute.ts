@@ -49,6 +49,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
   try {
     for (let attempt = 0; ; attempt++) {
       const candidate = call.candidates[attempt]!;
+      const last = attempt + 1 >= call.candidates.length;
       const { offer } = candidate;
       const startedAt = options.now();
       let firstByteAt = 0;
@@ -58,7 +59,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         const traced = observer.upstreamHeaders(call);
         if (signal.aborted) leave();
         if (running.stopped) throw running.stopped;
-        const exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request);
+        const exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, last);
         running.exchange = exchange;
         const reply = await exchange.head;
         reader = call.exchange.reader(offer);
@@ -118,8 +119,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         running.exchange?.abort(error);
         if (error.blame === 'provider') health.failed(offer);
         observer.attemptFailed(call, offer, error);
-        const last = attempt + 1 >= call.candidates.length;
-        if (given || last || !error.retryable || !retryBudget.take()) throw toGatewayError(error, candidate);
+        if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) throw toGatewayError(error, candidate);
       }
     }
   } finally {
@@ -194,7 +194,7 @@ async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
   return Buffer.concat(chunks).subarray(0, FAILURE_BODY_BYTES_MAX);
 }
 
-/** A failed last attempt as the consumer sees it: a refusal of its request keeps its meaning, everything else is the provider's failure. */
+/** A failed last attempt as the consumer sees it: a refusal of its request keeps its meaning, an absent provider may return, everything else is the provider's failure. */
 function toGatewayError(failure: UpstreamFailure, candidate: Candidate): GatewayError {
   const provider = candidate.offer.provider.name;
   const detail = failure.detail ? `: ${failure.detail}` : '';
@@ -202,6 +202,7 @@ function toGatewayError(failure: UpstreamFailure, candidate: Candidate): Gateway
     const code = failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
     return new GatewayError(code, `Provider ${provider} refused the request${detail}`, { cause: failure });
   }
+  if (failure.absent) return new GatewayError('no_provider_healthy', `Provider ${provider} is not connected at the moment`, { cause: failure, retryAfterS: 1 });
   return new GatewayError('provider_unavailable', `Provider ${provider} failed: ${failure.message}${detail}`, {
     cause: failure,
     retryAfterS: failure.retryAfterS,

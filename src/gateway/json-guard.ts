@@ -99,7 +99,13 @@ const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30
 const isExponent = (byte: number | undefined) => byte === 0x65 || byte === 0x45;
 const isInNumber = (byte: number | undefined) => isDigit(byte) || isExponent(byte) || byte === 0x2e || byte === 0x2b || byte === 0x2d;
 
-const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
+const { rawJSON, isRawJSON } = JSON as unknown as {
+  readonly rawJSON: (text: string) => unknown;
+  readonly isRawJSON: (value: unknown) => value is { readonly rawJSON: string };
+};
+
+/** True of what parseJson makes of a number that no double holds. */
+export const isExactNumber = isRawJSON;
 
 /** A reviver. Decimals are rounded as every reader rounds them; an integer above 2^53, or what overflows, would be another number. */
 function keepExact(_key: string, value: unknown, context?: { readonly source?: string }): unknown {

@@ -41,8 +41,8 @@ export interface Admission {
 
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
 export interface Pipeline {
-  /** Authenticates and counts one request against the caller's limits. Throws GatewayError `unauthorized`, `rate_limit_exceeded`. */
-  admit(headers: IncomingHttpHeaders): Promise<Admission>;
+  /** Authenticates and counts one request against the caller's limits. `address` is the client's. Throws GatewayError `unauthorized`, `rate_limit_exceeded`. */
+  admit(headers: IncomingHttpHeaders, address: string): Promise<Admission>;
   /** Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had to be known before. Throws GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`. */
   prepare(request: CallRequest, id?: string): Call;
   /**
@@ -55,7 +55,7 @@ export interface Pipeline {
 }
 
 export interface PipelineOptions {
-  readonly authenticate: (headers: IncomingHttpHeaders) => Caller | Promise<Caller>;
+  readonly authenticate: (headers: IncomingHttpHeaders, address: string) => Caller | Promise<Caller>;
   readonly limiter: RateLimiter;
   readonly policy: (caller: Caller) => RatePolicy;
   readonly onRateLimited: (of: 'requests' | 'tokens') => void;
@@ -76,8 +76,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     inFlight: options.observer.inFlight,
     run: options.billed,
 
-    async admit(headers) {
-      const caller = await options.authenticate(headers);
+    async admit(headers, address) {
+      const caller = await options.authenticate(headers, address);
       // What a call uses is known at its end and counted then; to begin, there must be a token left.
       const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), ONE_REQUEST);
       if (!rate.allowed) {

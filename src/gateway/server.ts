@@ -8,6 +8,7 @@ import { GatewayError } from './errors.ts';
 import { toHttpError } from './errors-http.ts';
 import { parseJson } from './json-guard.ts';
 import { requestIdOf } from './request-id.ts';
+import { asksForTunnel } from './tunnel/upgrade-request.ts';
 
 export interface ServerOptions {
   readonly limits: LimitsConfig;
@@ -20,7 +21,7 @@ export interface ServerOptions {
  * for everything that has no wire of its own.
  */
 export function createServer({ limits, onError }: ServerOptions): FastifyInstance {
-  const server = Fastify({
+  const server: FastifyInstance = Fastify({
     logger: false,
     bodyLimit: limits.bodyBytesMax,
     requestTimeout: limits.requestTimeoutMs,
@@ -41,7 +42,12 @@ export function createServer({ limits, onError }: ServerOptions): FastifyInstanc
     requestIdHeader: false,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
-    http: { maxHeaderSize: 32 * 1024, headersTimeout: Math.min(limits.requestTimeoutMs, 20_000), connectionsCheckingInterval: 5_000 },
+    http: {
+      maxHeaderSize: 32 * 1024,
+      headersTimeout: Math.min(limits.requestTimeoutMs, 20_000),
+      connectionsCheckingInterval: 5_000,
+      shouldUpgradeCallback: (request) => server.server.listenerCount('upgrade') > 0 && asksForTunnel(request),
+    },
   });
 
   // Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and booleans.

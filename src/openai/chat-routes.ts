@@ -40,7 +40,7 @@ export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAl
   const keepAlive = createKeepAlive(keepAliveMs);
 
   return async (app) => {
-    const admissionOf = requireAdmission(app, (headers) => pipeline.admit(headers));
+    const admissionOf = requireAdmission(app, pipeline.admit);
 
     // Bytes, so that the structure is capped before anything is built, and so that their digest can identify a repeated request.
     app.removeAllContentTypeParsers();

@@ -1,22 +1,15 @@
-import { createHash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
-import type { Catalog, Health, Primitive } from '#gateway';
-import { byService, viewEndpoints, viewModel, viewService } from './models-view.ts';
+import { byService, sendPage, tagPage, type Catalog, type Primitive, type Standings, type TaggedPage } from '#gateway';
+import { viewEndpoints, viewImageModel, viewModel, viewService, viewVideoModel } from './models-view.ts';
 
-export interface ModelsDeps {
+export interface ModelsDeps extends Standings {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
-  readonly health: Pick<Health, 'available' | 'stats'>;
 }
 
 const TYPES = ['chat', 'image', 'video', 'all'] as const;
 const FILTERS = ['models', 'agents'] as const;
 type Type = (typeof TYPES)[number];
 type Filter = (typeof FILTERS)[number];
-
-interface Listing {
-  readonly body: Buffer;
-  readonly etag: string;
-}
 
 const querySchema = {
   type: 'object',
@@ -27,23 +20,19 @@ const querySchema = {
 } as const;
 
 /** `GET /models`, one model, and who offers it. Public. Register it under `/api/v1`. */
-export function modelsRoutes({ catalog, health }: ModelsDeps): FastifyPluginAsync {
-  const listings = new Map<string, Listing>();
+export function modelsRoutes({ catalog, ...standings }: ModelsDeps): FastifyPluginAsync {
+  const listings = new Map<string, TaggedPage>();
   let version = -1;
 
   /** Serialised once per set of offers: listings are asked for far more often than offers change. */
-  function listing(type: Type, filter: Filter | undefined): Listing {
+  function listing(type: Type, filter: Filter | undefined): TaggedPage {
     if (version !== catalog.version()) {
       version = catalog.version();
       listings.clear();
     }
     const key = `${type} ${filter ?? ''}`;
     let found = listings.get(key);
-    if (!found) {
-      const body = Buffer.from(JSON.stringify(viewListing(catalog, type, filter)));
-      found = { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
-      listings.set(key, found);
-    }
+    if (!found) listings.set(key, (found = tagPage(viewListing(catalog, type, filter))));
     return found;
   }
 
@@ -59,12 +48,7 @@ export function modelsRoutes({ catalog, health }: ModelsDeps): FastifyPluginAsyn
           querystring: querySchema,
         },
       },
-      (request, reply) => {
-        const { body, etag } = listing(request.query.type, request.query.filter);
-        void reply.header('etag', etag).header('cache-control', 'no-cache');
-        if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-        return reply.type('application/json; charset=utf-8').send(body);
-      },
+      (request, reply) => sendPage(request, reply, listing(request.query.type, request.query.filter)),
     );
 
     // A name has one slash or more (`<author>/<slug>`), or none; encoded or not.
@@ -80,11 +64,11 @@ export function modelsRoutes({ catalog, health }: ModelsDeps): FastifyPluginAsyn
           params: { type: 'object', properties: { '*': { type: 'string', description: 'The name of the model' } } },
         },
       },
-      (request) => {
+      (request, reply) => {
         const path = request.params['*'];
         const name = path.endsWith(ENDPOINTS) ? path.slice(0, -ENDPOINTS.length) : path;
         const { offers } = catalog.resolve(name, 'model');
-        return name === path ? viewModel(offers) : viewEndpoints(offers, health);
+        return sendPage(request, reply, tagPage(name === path ? viewModel(offers) : viewEndpoints(offers, standings)));
       },
     );
   };
@@ -100,8 +84,8 @@ function viewListing(catalog: ModelsDeps['catalog'], type: Type, filter: Filter 
     object: 'list',
     data: models && (type === 'chat' || type === 'all') ? services('model').map(viewModel) : [],
     agents: agents ? services('agent').map(viewService) : [],
-    image_models: models && (type === 'image' || type === 'all') ? services('image').map(viewService) : [],
-    video_models: models && (type === 'video' || type === 'all') ? services('video').map(viewService) : [],
+    image_models: models && (type === 'image' || type === 'all') ? services('image').map(viewImageModel) : [],
+    video_models: models && (type === 'video' || type === 'all') ? services('video').map(viewVideoModel) : [],
     tools: filter === undefined && type === 'all' ? services('tool').map(viewService) : [],
   };
 }

@@ -1,4 +1,17 @@
-import { ratesToUsd, unitUsd, type Health, type Offer, type Rates } from '#gateway';
+import {
+  unitUsd,
+  viewImagePrice,
+  viewModelPrice,
+  viewPrice,
+  viewStanding,
+  viewVideoPrice,
+  type ImagePrice,
+  type ModelPrice,
+  type Offer,
+  type Rates,
+  type Standings,
+  type VideoPrice,
+} from '#gateway';
 import { SUPPORTED_PARAMETERS } from './chat-schema.ts';
 
 /** One entry of `data` of `GET /models`: both shapes of the listing in one object. */
@@ -21,19 +34,36 @@ export interface ModelItem {
 interface ProviderItem {
   readonly id: string;
   readonly name: string;
-  readonly pricing: ProviderPricing;
+  readonly pricing: ModelPrice;
 }
 
-/** USD per 1M tokens, and per input image; null where images have no price of their own. */
-interface ProviderPricing {
-  readonly prompt: number;
-  readonly completion: number;
-  readonly image: number | null;
+/** One entry of `image_models`. */
+export interface ImageModelItem {
+  readonly id: string;
+  readonly name: string;
+  /** Names. */
+  readonly providers: readonly string[];
+  readonly supported_params: readonly string[];
+  readonly constraints: { readonly aspect_ratios: readonly string[]; readonly formats: readonly string[] };
+  /** Of the cheapest provider. */
+  readonly pricing: ImagePrice;
+}
+
+/** One entry of `video_models`. */
+export interface VideoModelItem {
+  readonly id: string;
+  readonly name: string;
+  /** Names. */
+  readonly providers: readonly string[];
+  readonly model_type: 'text-to-video' | 'image-to-video' | 'video-to-video';
+  readonly supported_params: readonly string[];
+  readonly constraints: { readonly resolutions: readonly string[]; readonly durations: readonly string[]; readonly aspect_ratios: readonly string[] };
+  /** Of the cheapest provider. */
+  readonly pricing: VideoPrice;
 }
 
 /** The offers of one model service as one entry. `offers` is not empty. */
 export function viewModel(offers: readonly Offer[]): ModelItem {
-  const cheapest = offers.reduce((best, offer) => (tokenRate(offer.price.rates) < tokenRate(best.price.rates) ? offer : best));
   const first = offers[0]!;
   return {
     id: first.service,
@@ -42,18 +72,61 @@ export function viewModel(offers: readonly Offer[]): ModelItem {
     owned_by: first.provider.name,
     name: first.service,
     display_name: first.displayName,
-    providers: offers.map((offer) => ({ id: offer.provider.id, name: offer.provider.name, pricing: viewPricing(offer.price.rates) })),
+    providers: offers.map((offer) => ({ id: offer.provider.id, name: offer.provider.name, pricing: viewModelPrice(offer) })),
     context_length: Math.max(...offers.map((offer) => offer.model?.contextLength ?? 0)),
     architecture: {
       input_modalities: union(offers.map((offer) => offer.model?.inputModalities ?? [])),
       output_modalities: union(offers.map((offer) => offer.model?.outputModalities ?? [])),
     },
-    pricing: viewUnitPricing(cheapest.price.rates),
+    pricing: viewUnitPricing(cheapest(offers, ({ prompt = 0n, completion = 0n }) => prompt + completion).price.rates),
     supported_parameters: SUPPORTED_PARAMETERS,
   };
 }
 
-/** The offers of a tool, agent, image or video service as one entry. */
+/** The offers of one image service as one entry. `offers` is not empty. */
+export function viewImageModel(offers: readonly Offer[]): ImageModelItem {
+  return {
+    ...viewMedia(offers),
+    constraints: {
+      aspect_ratios: union(offers.map(({ media }) => media?.aspectRatios ?? [])),
+      formats: union(offers.map(({ media }) => media?.formats ?? [])),
+    },
+    pricing: viewImagePrice(cheapest(offers, ({ image = 0n }) => image)),
+  };
+}
+
+/** The offers of one video service as one entry. `offers` is not empty. */
+export function viewVideoModel(offers: readonly Offer[]): VideoModelItem {
+  const media = viewMedia(offers);
+  return {
+    ...media,
+    model_type: modelType(media.supported_params),
+    constraints: {
+      resolutions: union(offers.map(({ media: facts }) => facts?.resolutions ?? [])),
+      durations: union(offers.map(({ media: facts }) => facts?.durations ?? [])),
+      aspect_ratios: union(offers.map(({ media: facts }) => facts?.aspectRatios ?? [])),
+    },
+    pricing: viewVideoPrice(cheapest(offers, ({ second = 0n, call = 0n }) => second + call)),
+  };
+}
+
+function viewMedia(offers: readonly Offer[]) {
+  const { service } = offers[0]!;
+  return {
+    id: service,
+    name: service,
+    providers: offers.map(({ provider }) => provider.name),
+    supported_params: union(offers.map(({ media }) => media?.supportedParams ?? [])),
+  };
+}
+
+/** What a video is made from, besides words, is told by the fields that its service heeds. */
+function modelType(params: readonly string[]): VideoModelItem['model_type'] {
+  if (params.includes('video_url')) return 'video-to-video';
+  return params.includes('image_url') ? 'image-to-video' : 'text-to-video';
+}
+
+/** The offers of a tool or an agent as one entry. */
 export function viewService(offers: readonly Offer[]): Record<string, unknown> {
   const first = offers[0]!;
   return {
@@ -63,28 +136,28 @@ export function viewService(offers: readonly Offer[]): Record<string, unknown> {
     owned_by: first.provider.name,
     name: first.service,
     display_name: first.displayName,
+    description: offers.find(({ description }) => description !== '')?.description ?? '',
     providers: offers.map((offer) => offer.provider.name),
-    pricing: ratesToUsd(first.price.rates),
+    pricing: viewPrice(first),
   };
 }
 
 /** `GET /models/{name}/endpoints`: who offers the model, at what price, and how well they have served it lately. */
-export function viewEndpoints(offers: readonly Offer[], health: Pick<Health, 'available' | 'stats'>): Record<string, unknown> {
+export function viewEndpoints(offers: readonly Offer[], standings: Standings): Record<string, unknown> {
   const model = viewModel(offers);
   return {
     data: {
       id: model.id,
       name: model.display_name,
       created: model.created,
-      description: '',
+      description: offers.find(({ description }) => description !== '')?.description ?? '',
       architecture: model.architecture,
-      endpoints: offers.map((offer) => viewEndpoint(offer, health)),
+      endpoints: offers.map((offer) => viewEndpoint(offer, standings)),
     },
   };
 }
 
-function viewEndpoint(offer: Offer, health: Pick<Health, 'available' | 'stats'>): Record<string, unknown> {
-  const stats = health.stats(offer);
+function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
   return {
     name: `${offer.provider.name} | ${offer.service}`,
     provider_name: offer.provider.name,
@@ -92,30 +165,16 @@ function viewEndpoint(offer: Offer, health: Pick<Health, 'available' | 'stats'>)
     context_length: offer.model?.contextLength ?? 0,
     max_completion_tokens: offer.model?.maxOutputTokens ?? null,
     pricing: viewUnitPricing(offer.price.rates),
-    status: health.available(offer) ? 'healthy' : 'cooling_down',
-    uptime_last_1h: stats.uptime,
-    latency: stats.latencyMs,
-    throughput: stats.throughput,
-    requests: stats.requests,
-    flags: stats.flags,
+    ...viewStanding(offer, standings),
     supported_parameters: SUPPORTED_PARAMETERS,
   };
-}
-
-/** By service name, in the order of the names. */
-export function byService(offers: readonly Offer[]): readonly (readonly Offer[])[] {
-  return [...Map.groupBy(offers, (offer) => offer.service)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
-}
-
-function viewPricing(rates: Rates): ProviderPricing {
-  const { prompt = 0, completion = 0, image } = ratesToUsd(rates);
-  return { prompt, completion, image: image ?? null };
 }
 
 function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
   return { prompt: unitUsd(rates.prompt ?? 0n), completion: unitUsd(rates.completion ?? 0n), image: unitUsd(rates.image ?? 0n) };
 }
 
-const tokenRate = (rates: Rates) => (rates.prompt ?? 0n) + (rates.completion ?? 0n);
+const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>
+  offers.reduce((best, offer) => (amount(offer.price.rates) < amount(best.price.rates) ? offer : best));
 const createdOf = (offers: readonly Offer[]) => Math.floor(Math.min(...offers.map((offer) => offer.createdAt)) / 1000);
 const union = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())];

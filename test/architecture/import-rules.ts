@@ -14,13 +14,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   billing: { rooms: ['store'], packages: [] },
   gateway: {
     rooms: ['billing', 'store'],
-    packages: ['fastify', '@fastify/*', 'undici', 'ajv', 'pino', 'prom-client', 'bs58', 'smol-toml', '@opentelemetry/*'],
+    packages: ['fastify', '@fastify/*', 'undici', 'ajv', 'pino', 'prom-client', 'bs58', 'smol-toml', '@opentelemetry/*', 'ws', 'viem', 'secp256k1', '@noble/hashes'],
   },
   openai: { rooms: ['gateway'], packages: ['fastify', '@fastify/*'] },
   media: { rooms: ['gateway'], packages: ['fastify', '@fastify/*'] },
   mcp: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', '@modelcontextprotocol/*'] },
   a2a: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', '@a2a-js/*'] },
-  provide: { rooms: ['gateway'], packages: ['undici', 'smol-toml', 'bs58', 'ws'] },
+  // Not the gateway's whole public face: a proxy would load a gateway.
+  provide: { rooms: ['gateway/wire'], packages: ['undici', 'smol-toml', 'bs58', 'ws', 'tweetnacl', 'viem'] },
   demo: { rooms: [], packages: [] },
 };
 

@@ -10,7 +10,7 @@ const valid = { model: 'acme/small', messages: [{ role: 'user', content: 'hi' }]
 function call(body: unknown, headers: Record<string, string> = {}) {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return toCall(check(parseJson(Buffer.from(text), { jsonDepthMax: 64, jsonKeysMax: 10_000 })), {
-    caller: { account: 'tollgate:local:dev', key: null },
+    caller: { account: 'tollgate:local:dev', key: null, wallet: null },
     requestId: 'req-1',
     headers,
     now: 1_800_000_000_500,

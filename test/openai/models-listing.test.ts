@@ -8,7 +8,7 @@ const stats: OfferStats = {
   requests: 7,
   failures: 1,
   flags: { usage_missing: 2 },
-  lastHour: { requests: 4, failures: 1 },
+  lastHour: { requests: 4, failures: 1, flags: 2 },
   uptime: 0.75,
   latencyMs: { p50: 10, p95: 20 },
   throughput: { p50: 90 },
@@ -31,9 +31,10 @@ const offers: readonly Offer[] = [
 const catalog = createCatalog();
 catalog.replace('test', offers);
 const server = createServer({ limits: LIMITS, onError: () => {} });
-const ready = server.register(modelsRoutes({ catalog, health: { available: (offer) => offer.provider.name !== 'dear', stats: () => stats } }), {
-  prefix: '/api/v1',
-});
+const health = { available: (offer: Offer) => offer.provider.name !== 'dear', stats: () => stats, compliance: () => 0.5 };
+const connected = new Set<string>();
+const registry = { locate: (provider: string) => (connected.has(provider) ? ({ kind: 'here', connection: 'x' } as const) : null) };
+const ready = server.register(modelsRoutes({ catalog, health, registry }), { prefix: '/api/v1' });
 afterEach(() => catalog.replace('test', offers));
 
 const get = async (path: string, headers: Record<string, string> = {}) => {
@@ -131,11 +132,31 @@ describe('one model', () => {
         uptime_last_1h: 0.75,
         latency: { p50: 10, p95: 20 },
         throughput: { p50: 90 },
+        requests: 7,
         flags: { usage_missing: 2 },
+        compliance: 0.5,
       },
       { provider_name: 'cheap', status: 'healthy', context_length: 8192 },
     ]);
     expect((await get('/models/plain/endpoints')).json()).toMatchObject({ data: { id: 'plain' } });
+  });
+
+  it('shows who offers it through a tunnel as away while that is down', async () => {
+    const [, cheap] = offers;
+    catalog.replace('test', [{ ...cheap!, endpoint: { kind: 'tunnel', provider: 'cheap-key', basePath: '/model/acme%2Fsmall' } }]);
+    const status = async () =>
+      (await get('/models/acme/small/endpoints')).json<{ data: { endpoints: { status: string }[] } }>().data.endpoints.map((one) => one.status);
+    expect(await status()).toEqual(['away']);
+    connected.add('cheap-key');
+    expect(await status()).toEqual(['healthy']);
+  });
+
+  it('is not sent again to who has it', async () => {
+    for (const path of ['/models/acme/small', '/models/acme/small/endpoints']) {
+      const { etag } = (await get(path)).headers;
+      expect((await get(path, { 'if-none-match': etag! })).statusCode).toBe(304);
+      expect((await get(path, { 'if-none-match': '"other"' })).statusCode).toBe(200);
+    }
   });
 
   it.each(['/models/nope', '/models/nope/endpoints', '/models/acme/agent', '/models/__proto__', '/models/constructor/endpoints'])(

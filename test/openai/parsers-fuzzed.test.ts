@@ -162,7 +162,7 @@ describe('whatever comes', () => {
           within(() => {
             const parsed = check(parseJson(Buffer.from(input), { jsonDepthMax: 64, jsonKeysMax: 10_000 }));
             const { request, exchange } = toCall(parsed, {
-              caller: { account: 'a', key: null },
+              caller: { account: 'a', key: null, wallet: null },
               requestId: 'r',
               headers: {},
               now: 0,

@@ -74,7 +74,24 @@ describe('/openapi.json', () => {
 
   test('describes every endpoint of the contract that there is', () => {
     const paths = Object.keys(document.paths);
-    for (const path of ['chat/completions', 'models', 'session/balance', 'credits', 'key', 'keys', 'keys/{hash}', 'generation', 'providers', 'ping'])
+    for (const path of [
+      'chat/completions',
+      'models',
+      'session/balance',
+      'credits',
+      'key',
+      'keys',
+      'keys/{hash}',
+      'generation',
+      'providers',
+      'providers/{id}',
+      'tools',
+      'agents',
+      'agents/{name}',
+      'provider/earnings',
+      'provider/services',
+      'ping',
+    ])
       expect(paths).toContain(`/api/v1/${path}`);
     for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) expect(paths).toContain(path);
   });

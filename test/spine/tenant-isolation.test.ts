@@ -14,7 +14,7 @@ const PUBLIC: readonly RegExp[] = [
   /^\/health\/(live|ready)$/,
   /^\/metrics$/,
   /^\/\.well-known\/jwks\.json$/,
-  /^\/api\/v1\/(ping|models|models\/\*|providers)$/,
+  /^\/api\/v1\/(ping|auth\/nonce|models|models\/\*|providers|providers\/:id|tools|agents|agents\/\*)$/,
 ];
 const isPublic = ({ path }: Route) => PUBLIC.some((pattern) => pattern.test(path));
 const isAdmin = ({ path }: Route) => path.startsWith('/admin/');

@@ -5,6 +5,7 @@ import { escrowOf, parseUsd, treasuryOf, type AuditReport, type Balance } from '
 import { loadConfig, localAccount, type NewKeyFields } from '#gateway';
 import { createApp, type App } from '../../src/app.ts';
 import { startProvider, type TestProvider } from './provider.ts';
+import { DOMAIN } from './wallets.ts';
 
 /** A whole gateway in this process, on a real socket and a real database, with one account that has money and one test provider behind it. */
 export interface Spine {
@@ -49,6 +50,11 @@ export interface SpineOptions {
   readonly now?: () => number;
   readonly random?: () => number;
   readonly keepAliveMs?: number;
+  /** More environment variables; undefined takes one away. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The directory of the embedded database and the identity; kept when the gateway stops. */
+  readonly dataDir?: string;
+  readonly port?: number;
 }
 
 /** One more `[[models]]` block for `SpineOptions.toml`. Prices are USD per 1M tokens. */
@@ -115,7 +121,7 @@ const HELD = { name: 'test/held-locks', text: "SELECT id FROM locks WHERE state 
 const ADMIN_KEY = 'admin-key-of-the-tests-0123456789';
 
 export async function startSpine(options: SpineOptions = {}): Promise<Spine> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-spine-'));
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'tollgate-spine-')));
   const provider = options.provider ?? (await startProvider());
   const toml = `
 [[models]]
@@ -143,9 +149,11 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
       DATABASE_URL: options.databaseUrl,
       REDIS_URL: options.redisUrl,
       TOLLGATE_IDENTITY_SEED: '00'.repeat(31) + '01',
+      TOLLGATE_SIGN_IN_DOMAINS: DOMAIN,
+      ...options.env,
     },
     mode: options.mode ?? 'production',
-    overrides: { 'server.data_dir': dataDir, 'server.port': 0, 'server.host': '127.0.0.1' },
+    overrides: { 'server.data_dir': dataDir, 'server.port': options.port ?? 0, 'server.host': '127.0.0.1' },
   });
   const logs: string[] = [];
   const app = await createApp(config, {
@@ -216,7 +224,7 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     async stop() {
       await app.close();
       if (!options.provider) await provider.stop();
-      await rm(dataDir, { recursive: true, force: true });
+      if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
     },
   };
   return spine;

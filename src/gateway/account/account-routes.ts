@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { escrowOf, formatUsd, toUsdNumber, type AccountTotals, type Ledger, type LockRecord } from '#billing';
 import type { KeyStore } from '../auth/key-store.ts';
+import type { Nonces } from '../auth/siwx/nonces.ts';
 import { GatewayError } from '../errors.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { toCaip10 } from './account-id.ts';
@@ -11,6 +12,7 @@ import { addKeysRoutes } from './keys-routes.ts';
 export interface AccountDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: KeyStore;
+  readonly nonces: Pick<Nonces, 'use'>;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   /** The signed receipt of a settled call; null when it has none. */

@@ -8,7 +8,7 @@ export function requireAdmission(app: FastifyInstance, admit: Pipeline['admit'])
   const admitted = new WeakMap<FastifyRequest, Admission>();
   app.addHook('onRequest', async (request, reply) => {
     refuseRepeatedCredentials(request.raw.rawHeaders);
-    const admission = await admit(request.headers);
+    const admission = await admit(request.headers, request.ip);
     admitted.set(request, admission);
     reply.headers(rateHeaders(admission.rate));
   });

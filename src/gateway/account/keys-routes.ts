@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Ledger } from '#billing';
 import type { KeyStore, NewKeyFields } from '../auth/key-store.ts';
+import { requireFreshSignature } from '../auth/siwx/fresh-signature.ts';
+import type { Nonces } from '../auth/siwx/nonces.ts';
 import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 import type { Admission } from '../pipeline.ts';
@@ -33,7 +35,11 @@ export const deletedKeySchema = {
 } as const;
 
 /** Adds `/key` and `/keys` to `app`, which is behind admission: what a caller sees and does of the keys of its own account. */
-export function addKeysRoutes(app: FastifyInstance, deps: KeysDeps, admissionOf: (request: FastifyRequest) => Admission): void {
+export function addKeysRoutes(
+  app: FastifyInstance,
+  deps: KeysDeps & { readonly nonces: Pick<Nonces, 'use'> },
+  admissionOf: (request: FastifyRequest) => Admission,
+): void {
   const { keys, ledger, now } = deps;
 
   app.get<{ Querystring: Page }>(
@@ -55,7 +61,8 @@ export function addKeysRoutes(app: FastifyInstance, deps: KeysDeps, admissionOf:
     {
       schema: {
         summary: 'Create a key',
-        description: 'A new key for your account, with a spending limit, an expiry and a list of services where you want them.',
+        description:
+          'A new key for your account, with a spending limit, an expiry and a list of services where you want them. A wallet signs in for this with a nonce of `/auth/nonce`.',
         tags: ['Account'],
         body: { type: ['object', 'null'], properties: keyBodyProperties },
         response: { 201: newKeySchema },
@@ -64,6 +71,9 @@ export function addKeysRoutes(app: FastifyInstance, deps: KeysDeps, admissionOf:
     async (request, reply) => {
       const { caller } = admissionOf(request);
       await requireFullRights(keys, caller);
+      // A body that is refused must not cost the nonce.
+      parseKeyBody(request.body ?? {}, now());
+      await requireFreshSignature(caller, deps.nonces);
       const kind = caller.key?.development ? 'development' : 'live';
       return reply.code(201).send(await createKeyFor(deps, caller.account, kind, request.body));
     },

@@ -2,8 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 import { hashKey, kindOf, parseKey } from './api-key.ts';
+import type { Attempts } from './attempts.ts';
 import { readCredential } from './credential.ts';
 import type { KeyRecord, KeyStore } from './key-store.ts';
+import { readSignIn } from './siwx/header.ts';
+import type { SignIn } from './siwx/sign-in.ts';
 import { budgetAt, periodAt } from './spend-period.ts';
 
 /** The longest that a key revoked by another gateway may still be accepted here. */
@@ -12,6 +15,8 @@ const CACHED_KEYS_MAX = 20_000;
 
 export interface AuthenticatorOptions {
   readonly keys: Pick<KeyStore, 'find' | 'onChange'>;
+  readonly signIn: SignIn;
+  readonly attempts: Attempts;
   /** False in production: keys of play money are refused as if unknown. */
   readonly acceptDevelopmentKeys: boolean;
   readonly now: () => number;
@@ -19,10 +24,11 @@ export interface AuthenticatorOptions {
 
 export interface Authenticator {
   /**
-   * Who is calling. Rejects with GatewayError `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired;
-   * with the database's error when a key had to be looked up and could not be.
+   * Who is calling: by a wallet's sign-in, else by an API key. `address` is the client's, for counting what fails. Rejects with GatewayError
+   * `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a credential that
+   * is not known to be good, when too many from the address failed; with the database's error when a key had to be looked up and could not be.
    */
-  readonly authenticate: (headers: IncomingHttpHeaders) => Promise<Caller>;
+  readonly authenticate: (headers: IncomingHttpHeaders, address: string) => Promise<Caller>;
   readonly close: () => void;
 }
 
@@ -37,14 +43,14 @@ interface Known {
 
 interface Lookup {
   readonly startedAt: number;
-  readonly result: Promise<Caller | null>;
+  readonly result: Promise<Caller>;
 }
 
 /**
- * Authenticates by API key. Answers of the key store are kept for a second counted from the start of the lookup,
+ * Authenticates by wallet or API key. Answers of the key store are kept for a second counted from the start of the lookup,
  * so that a revocation by any gateway is effective within that second; changes by this process are effective at once.
  */
-export function createAuthenticator({ keys, acceptDevelopmentKeys, now }: AuthenticatorOptions): Authenticator {
+export function createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys, now }: AuthenticatorOptions): Authenticator {
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
   const stop = keys.onChange((hash) => {
@@ -52,37 +58,41 @@ export function createAuthenticator({ keys, acceptDevelopmentKeys, now }: Authen
     lookups.delete(hash);
   });
 
-  const look = (hash: string): Promise<Caller | null> => {
+  /** Looks a key up and remembers the answer, if it still is the lookup that counts. Rejects for a key that opens nothing. */
+  const read = async (hash: string, startedAt: number, counts: () => boolean): Promise<Caller> => {
+    const found = knownOf(await keys.find(hash), startedAt, acceptDevelopmentKeys);
+    if (counts()) {
+      lookups.delete(hash);
+      known.delete(hash);
+      if (known.size >= CACHED_KEYS_MAX) known.delete(known.keys().next().value!);
+      known.set(hash, found);
+    }
+    if (found.caller === null) throw invalidKey();
+    return found.caller;
+  };
+
+  const look = async (hash: string, address: string): Promise<Caller> => {
     const startedAt = now();
     const running = lookups.get(hash);
     // Older than the cache would be: it may have read the key before a revocation that has to be effective by now.
     if (running && startedAt - running.startedAt < CACHE_TTL_MS) return running.result;
-    const lookup: Lookup = {
-      startedAt,
-      result: keys.find(hash).then(
-        (record) => {
-          const found = knownOf(record, startedAt, acceptDevelopmentKeys);
-          if (lookups.get(hash) === lookup) {
-            lookups.delete(hash);
-            known.delete(hash);
-            if (known.size >= CACHED_KEYS_MAX) known.delete(known.keys().next().value!);
-            known.set(hash, found);
-          }
-          return found.caller;
-        },
-        (error: unknown) => {
-          if (lookups.get(hash) === lookup) lookups.delete(hash);
-          throw error;
-        },
-      ),
-    };
+    const counts = () => lookups.get(hash) === lookup;
+    const reading = () => read(hash, startedAt, counts);
+    // A key that was good before is not held up by strangers who fail from the same address.
+    const lookup: Lookup = { startedAt, result: known.get(hash)?.caller ? reading() : attempts.check(address, reading) };
     lookups.set(hash, lookup);
-    return lookup.result;
+    try {
+      return await lookup.result;
+    } finally {
+      if (counts()) lookups.delete(hash);
+    }
   };
 
   return {
-    async authenticate(headers) {
-      const text = readCredential(headers);
+    async authenticate(headers, address) {
+      const signedIn = readSignIn(headers);
+      if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
+      const text = readCredential(headers, signIn.domains.length > 0);
       const kind = kindOf(text);
       if (kind === null || kind === 'admin') throw invalidKey();
       const hash = hashKey(text);
@@ -94,9 +104,7 @@ export function createAuthenticator({ keys, acceptDevelopmentKeys, now }: Authen
         return cached.caller;
       }
       if (parseKey(text) === null) throw invalidKey();
-      const caller = await look(hash);
-      if (caller === null) throw invalidKey();
-      return caller;
+      return look(hash, address);
     },
     close() {
       stop();
@@ -124,6 +132,7 @@ function knownOf(record: KeyRecord | null, at: number, acceptDevelopmentKeys: bo
       allowedServices: record.allowedServices,
       budget: budgetAt(record, at),
     },
+    wallet: null,
   };
   return { caller, from: at, until };
 }

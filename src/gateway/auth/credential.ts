@@ -1,20 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '../errors.ts';
 import { kindOf } from './api-key.ts';
+import { SIGN_IN_HEADERS } from './siwx/header.ts';
 
 const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';
+const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
 
 /**
  * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. Where both are there, the one that looks like a key of ours
  * counts, as clients fill the other with a dummy. Throws GatewayError `unauthorized` when there is none, or when they are two different keys.
+ * `walletsToo`: the error offers a wallet's sign-in as well.
  */
-export function readCredential(headers: IncomingHttpHeaders): string {
+export function readCredential(headers: IncomingHttpHeaders, walletsToo = false): string {
   const { authorization } = headers;
   const other = headers['x-api-key'];
   const bearer = authorization === undefined ? undefined : bearerOf(authorization);
   if (other === undefined) {
     if (bearer !== undefined) return bearer;
-    throw unauthorized(authorization === undefined ? `No API key: ${HOW}` : `The Authorization header is not of the form "Bearer <key>": ${HOW}`);
+    const what = authorization === undefined ? 'No API key' : 'The Authorization header is not of the form "Bearer <key>"';
+    throw unauthorized(`${what}: ${walletsToo ? OR_SIGN_IN : HOW}`, walletsToo ? 'Bearer, SIWx' : 'Bearer');
   }
   const key = String(other).trim();
   if (bearer === undefined || bearer === key || kindOf(bearer) === null) return key;
@@ -33,17 +37,23 @@ export function bearerOf(authorization: string): string | undefined {
  * `rawHeaders` is IncomingMessage.rawHeaders, names and values by turns. Throws GatewayError `unauthorized`.
  */
 export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
-  let bearers = 0;
-  let keys = 0;
+  let seen = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
-    if (name.length === 13 && name.toLowerCase() === 'authorization') bearers += 1;
-    else if (name.length === 9 && name.toLowerCase() === 'x-api-key') keys += 1;
+    // Most names are told by their length alone.
+    const same = CREDENTIALS_BY_LENGTH[name.length];
+    if (same === undefined || name.toLowerCase() !== same.lower) continue;
+    if ((seen & same.bit) !== 0) throw unauthorized(`The ${same.name} header was sent more than once: send it once`);
+    seen |= same.bit;
   }
-  if (bearers > 1) throw unauthorized('The Authorization header was sent more than once: send it once');
-  if (keys > 1) throw unauthorized('The x-api-key header was sent more than once: send it once');
 }
 
-function unauthorized(message: string): GatewayError {
-  return new GatewayError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' } });
+/** No two of the names have the same length. */
+const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number } | undefined)[] = [];
+for (const [index, name] of ['Authorization', 'x-api-key', ...SIGN_IN_HEADERS].entries()) {
+  CREDENTIALS_BY_LENGTH[name.length] = { name, lower: name.toLowerCase(), bit: 1 << index };
+}
+
+function unauthorized(message: string, schemes = 'Bearer'): GatewayError {
+  return new GatewayError('unauthorized', message, { headers: { 'www-authenticate': schemes } });
 }

@@ -1,6 +1,13 @@
 export { createKey, hashKey, parseKey, type KeyKind, type NewKey } from './api-key.ts';
 export { createAdminGuard } from './admin-key.ts';
+export { createAttempts, type Attempts, type AttemptsOptions } from './attempts.ts';
 export { createAuthenticator, type Authenticator, type AuthenticatorOptions } from './authenticator.ts';
 export { refuseRepeatedCredentials } from './credential.ts';
 export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore, type NewKeyFields } from './key-store.ts';
+export { nonceRoutes, type NonceDeps } from './nonce-routes.ts';
+export { requireFreshSignature } from './siwx/fresh-signature.ts';
+export { SIGN_IN_HEADERS } from './siwx/header.ts';
+export { createNonces, type IssuedNonce, type Nonces, type NoncesOptions } from './siwx/nonces.ts';
+export { createSignIn, type SignIn, type SignInOptions } from './siwx/sign-in.ts';
+export { verifyWalletSignature, type WalletSignature } from './siwx/wallet-signature.ts';
 export { LIMIT_RESETS, budgetAt, type LimitReset } from './spend-period.ts';

@@ -29,6 +29,11 @@ export function periodAt(reset: LimitReset, now: number): SpendPeriod {
 /** No key reaches it: far above all money, and small enough for sums in 64 bits. */
 const NO_LIMIT: MicroUsd = 2n ** 61n;
 
+/** Whether a budget that budgetAt made has an end. */
+export function hasLimit(budget: Budget): boolean {
+  return budget.limit < NO_LIMIT;
+}
+
 /**
  * The ledger's name for what a key may spend now: `<hash>:all`, or `<hash>:daily-2026-01-31` with the reset and the period's first day,
  * so that a new period is a new budget that starts at 0. A key without a limit has one too, so that what each key spends is counted;

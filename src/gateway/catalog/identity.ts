@@ -8,6 +8,8 @@ export interface Identity {
   readonly receiptKey: ReceiptKey;
   /** The public key, in base58, of a provider that the gateway's own file names: always the same for the same name and seed. */
   providerId(providerName: string): string;
+  /** A secret key of 32 bytes, always the same for the same purpose and seed. */
+  secret(purpose: string): Buffer;
 }
 
 /** The Ed25519 key that receipts are signed with. */
@@ -47,6 +49,7 @@ export function createIdentity(source: { readonly seed: string } | { readonly da
   const seed = 'seed' in source ? parseSeed(source.seed, 'the identity seed') : storedSeed(source.dataDir);
   const ids = new Map<string, string>();
   return {
+    secret: (purpose) => deriveBytes(seed, `secret:${purpose}`),
     receiptKey: receiptKey(seed),
     providerId(providerName) {
       let id = ids.get(providerName);
@@ -57,8 +60,11 @@ export function createIdentity(source: { readonly seed: string } | { readonly da
 }
 
 function deriveKey(seed: Buffer, purpose: string): KeyObject {
-  const secret = Buffer.from(hkdfSync('sha256', seed, 'tollgate identity v1', purpose, 32));
-  return createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, secret]), format: 'der', type: 'pkcs8' });
+  return createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, deriveBytes(seed, purpose)]), format: 'der', type: 'pkcs8' });
+}
+
+function deriveBytes(seed: Buffer, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', seed, 'tollgate identity v1', purpose, 32));
 }
 
 function rawPublicKey(privateKey: KeyObject): Buffer {

@@ -14,6 +14,11 @@ const PROVIDER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$/;
 const DIRECT_FORM = /^(?:[1-9A-HJ-NP-Za-km-z]{43,44}|0x[0-9A-Fa-f]{40}):/;
 const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['prototype', ...Object.getOwnPropertyNames(Object.prototype)]);
 
+/** True of names that every object has, which a lookup by name would find. */
+export function isPrototypeName(name: string): boolean {
+  return PROTOTYPE_NAMES.has(name);
+}
+
 /** What is wrong with a service's name, or null. Names travel in URLs, headers and keys, and must not be taken for another service's. */
 export function serviceNameFault(name: string): string | null {
   if (!SERVICE_NAME.test(name)) return `must be 1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`;

@@ -28,12 +28,14 @@ const BUFFER_BYTES = 8_192;
  * and the finished line is searched for the configured secrets and for all that looks like one.
  */
 export function createLogger(
-  config: Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl'>,
+  config: Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'>,
   options: LoggerOptions = {},
 ): LogOutput {
   const scrub = createScrubber([
     config.adminKey,
-    ...config.services.map((service) => service.apiKey),
+    config.cluster.secret,
+    ...config.services.map(({ target }) => (target.kind === 'http' ? target.apiKey : null)),
+    ...config.chains.map((chain) => chain.rpcUrl),
     passwordOf(config.databaseUrl),
     passwordOf(config.redisUrl),
   ]);

@@ -27,6 +27,8 @@ const OTHER = 'other';
 export interface MetricsOptions {
   /** Locks held now, over all gateways on the database; asked at each scrape. Without it the calls in flight here are shown. */
   readonly locksHeld?: () => number | Promise<number>;
+  /** Providers' proxies that are connected here and calls that run through them; asked at each scrape. */
+  readonly tunnels?: () => { readonly connections: number; readonly streams: number };
   /** Event loop, memory, garbage collection of this process. */
   readonly processMetrics?: boolean;
 }
@@ -38,6 +40,8 @@ export interface Metrics {
   ledgerBatch(batch: { readonly size: number; readonly durationMs: number }): void;
   /** A request was refused by the rate limit of requests or of tokens. */
   rateLimited(of: 'requests' | 'tokens'): void;
+  /** A provider's proxy came, registered, was refused or left. */
+  tunnelEvent(event: string): void;
   /** An answer left. `route` is the route's pattern, never the path. */
   answered(method: string, route: string, status: number): void;
   /** All metrics in the Prometheus text format. */
@@ -120,6 +124,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   });
   const limited = new Counter({ name: 'tollgate_rate_limited_total', help: 'Requests refused by a rate limit', labelNames: ['of'], registers });
   const http = new Counter({ name: 'tollgate_http_requests_total', help: 'Answers by route', labelNames: ['method', 'route', 'status'], registers });
+  const tunnelEvents = new Counter({
+    name: 'tollgate_tunnel_events_total',
+    help: "What providers' proxies did: rejected, connected, registered, refused, replaced, draining, left, failed",
+    labelNames: ['event'],
+    registers,
+  });
   const batchSize = new Histogram({ name: 'tollgate_ledger_batch_size', help: 'Operations in one commit of the ledger', buckets: BATCH, registers });
   const batchTime = new Histogram({
     name: 'tollgate_ledger_batch_duration_seconds',
@@ -150,6 +160,23 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       },
     }),
   );
+
+  const { tunnels = () => ({ connections: 0, streams: 0 }) } = options;
+  for (const [name, help, of] of [
+    ['tollgate_tunnels', "Providers' proxies that are connected here", 'connections'],
+    ['tollgate_tunnel_streams', "Calls that run through providers' proxies", 'streams'],
+  ] as const) {
+    registry.registerMetric(
+      new Gauge({
+        name,
+        help,
+        registers: [],
+        collect() {
+          this.set(tunnels()[of]);
+        },
+      }),
+    );
+  }
 
   const series = new Map<string, OfferSeries>();
   const seriesOf = (offer: Offer): OfferSeries => {
@@ -224,6 +251,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     },
     rateLimited(of) {
       limited.inc({ of });
+    },
+    tunnelEvent(event) {
+      tunnelEvents.inc({ event });
     },
     answered(method, route, status) {
       const key = `${method} ${status} ${route}`;

@@ -6,6 +6,7 @@ const CHAPTERS = [
   { name: 'Chat', description: 'Chat completions, streamed or not.' },
   { name: 'Models', description: 'What can be called, by whom it is served and what it costs.' },
   { name: 'Account', description: 'Balance, keys and the record of each call.' },
+  { name: 'Providers', description: 'What a provider sees of itself: its services and what they earned.' },
   { name: 'Administration', description: "The operator's side: accounts, credit, keys, audit. Needs the admin key." },
   { name: 'Operations', description: 'Health and metrics.' },
 ];

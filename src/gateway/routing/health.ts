@@ -13,6 +13,8 @@ export interface HealthOptions {
   readonly failuresMax?: number;
   /** How long one call may keep the others from probing, should nothing be heard of it. */
   readonly probeMs?: number;
+  /** False while an offer's provider is connected nowhere. */
+  readonly present?: (offer: Offer) => boolean;
 }
 
 /** Offers that are remembered; the one that was heard of longest ago is forgotten first. */
@@ -27,6 +29,7 @@ const FAILURE = 1;
 const FLAG = 2;
 
 interface State {
+  readonly provider: string;
   requests: number;
   failures: number;
   readonly flags: Map<string, number>;
@@ -46,14 +49,15 @@ interface State {
  * Health of offers from real calls. A failure makes an offer rest for `cooldownMs`; after that one call at a time probes it, until one succeeds.
  * All state is bounded: per offer an hour of counts by the minute and the newest 128 measurements.
  */
-export function createHealth({ now, cooldownMs, windowMs = 30_000, failuresMax = 10, probeMs = 10_000 }: HealthOptions): Health {
+export function createHealth(options: HealthOptions): Health {
+  const { now, cooldownMs, windowMs = 30_000, failuresMax = 10, probeMs = 10_000, present = () => true } = options;
   const states = new Map<string, State>();
 
   const stateOf = (offer: Offer): State => {
     let state = states.get(offer.id);
     if (!state) {
       if (states.size >= OFFERS_MAX) states.delete(states.keys().next().value!);
-      states.set(offer.id, (state = newState()));
+      states.set(offer.id, (state = newState(offer.provider.id)));
     }
     return state;
   };
@@ -68,7 +72,9 @@ export function createHealth({ now, cooldownMs, windowMs = 30_000, failuresMax =
 
   const standing = (offer: Offer): Standing => {
     const state = states.get(offer.id);
-    return state ? standingOf(state, now()) : 'good';
+    const found = state ? standingOf(state, now()) : 'good';
+    // Behind all others; when there are no others the call waits for the provider's return, unless many waited in vain.
+    return found === 'open' || present(offer) ? found : 'resting';
   };
 
   return {
@@ -113,6 +119,15 @@ export function createHealth({ now, cooldownMs, windowMs = 30_000, failuresMax =
       state.failedAt = at;
       state.probedUntil = 0;
     },
+    returned(provider) {
+      const at = now();
+      for (const state of states.values()) {
+        if (state.provider !== provider || !state.down) continue;
+        state.failedAt = Math.min(state.failedAt, at - cooldownMs);
+        state.streak = 0;
+        state.probedUntil = 0;
+      }
+    },
     flagged(offer, flag) {
       const state = stateOf(offer);
       state.flags.set(flag, (state.flags.get(flag) ?? 0) + 1);
@@ -152,14 +167,15 @@ const NO_STATS: OfferStats = {
   requests: 0,
   failures: 0,
   flags: {},
-  lastHour: { requests: 0, failures: 0 },
+  lastHour: { requests: 0, failures: 0, flags: 0 },
   uptime: null,
   latencyMs: null,
   throughput: null,
 };
 
-function newState(): State {
+function newState(provider: string): State {
   return {
+    provider,
     requests: 0,
     failures: 0,
     flags: new Map(),
@@ -182,7 +198,7 @@ function statsOf(state: State, at: number): OfferStats {
     requests: state.requests,
     failures: state.failures,
     flags: Object.fromEntries(state.flags),
-    lastHour: { requests, failures },
+    lastHour: { requests, failures, flags: state.lastHour.total(FLAG, at) },
     uptime: requests === 0 ? null : 1 - failures / requests,
     latencyMs: p50 === null ? null : { p50, p95: state.latency.percentile(0.95)! },
     throughput: speed === null ? null : { p50: speed },

@@ -3,7 +3,7 @@ import type { RoutePreferences } from './preferences.ts';
 
 /**
  * How an offer stands. `good`: nothing is against it. `recent`: it failed within the last 30 s and has succeeded since.
- * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, or a call is probing it.
+ * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, a call is probing it, or its provider is away.
  * `open`: the same after so many failures in a row that it is not to be tried.
  */
 export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
@@ -12,6 +12,8 @@ export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 export interface Health {
   succeeded(offer: Offer, sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number }): void;
   failed(offer: Offer): void;
+  /** A provider is connected anew: what failed of it over its last connection need not cool down, one call may try it at once. */
+  returned(provider: string): void;
   flagged(offer: Offer, flag: string): void;
   /** False while an offer cools down after a failure. */
   available(offer: Offer): boolean;
@@ -35,7 +37,8 @@ export interface OfferStats {
   readonly requests: number;
   readonly failures: number;
   readonly flags: Readonly<Record<string, number>>;
-  readonly lastHour: { readonly requests: number; readonly failures: number };
+  /** `flags`: how often replies were flagged. */
+  readonly lastHour: { readonly requests: number; readonly failures: number; readonly flags: number };
   /** Share of the last hour's calls that did not fail, 0 to 1; null before the first. */
   readonly uptime: number | null;
   /** Milliseconds to the first byte, and completion tokens per second; null before the first call. */

@@ -117,9 +117,10 @@ function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePrefere
   return within('prompt', maxPrice.prompt) && within('completion', maxPrice.completion) && within('image', maxPrice.image);
 }
 
-/** Ids are keys and exact; names are compared without regard to case. */
-function isProvider({ provider }: Offer, wanted: string): boolean {
-  return provider.id === wanted || (provider.name.length === wanted.length && provider.name.toLowerCase() === wanted.toLowerCase());
+/** Ids are keys: exact in base58, in any case where they are hex. Names are compared without regard to case. */
+function isProvider({ provider: { id, name } }: Offer, wanted: string): boolean {
+  if (id === wanted || (name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase())) return true;
+  return id.startsWith('0x') && id === wanted.toLowerCase();
 }
 
 function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health): number {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
-import { UpstreamFailure, type Endpoint, type UpstreamRequest } from '../call.ts';
+import { UpstreamFailure, type DirectEndpoint, type Endpoint, type UpstreamRequest } from '../call.ts';
 
 /** One upstream reply as it arrives. */
 export interface UpstreamReply {
@@ -22,7 +22,14 @@ export interface UpstreamExchange {
 
 /** Sends one request to where an offer is served. A directly reached endpoint and a provider's tunnel look the same from here. */
 export interface Upstream {
-  send(endpoint: Endpoint, request: UpstreamRequest): UpstreamExchange;
+  /** `last`: no other offer is left to try, so that a request may wait for a provider that is away for a moment; default true. */
+  send(endpoint: Endpoint, request: UpstreamRequest, last?: boolean): UpstreamExchange;
+  close(): Promise<void>;
+}
+
+/** An Upstream for endpoints of one kind. */
+export interface UpstreamOf<E extends Endpoint> {
+  send(endpoint: E, request: UpstreamRequest, last?: boolean): UpstreamExchange;
   close(): Promise<void>;
 }
 
@@ -41,7 +48,7 @@ const DISCARD_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
 
 /** Reaches endpoints over HTTP/1.1 with one connection pool per origin. */
-export function createHttpUpstream(options: UpstreamOptions): Upstream {
+export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
   const routes = new Map<string, { pool: Pool; basePath: string }>();
   const pools = new Map<string, Pool>();
 

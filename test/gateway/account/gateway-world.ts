@@ -3,7 +3,6 @@ import { accountTotals, createLedger, createPriceBook, escrowOf, findTransfer, p
 import {
   accountRoutes,
   adminRoutes,
-  createAuthenticator,
   createConsumerStore,
   createKey,
   createKeyStore,
@@ -16,9 +15,10 @@ import {
   type LimitsConfig,
 } from '#gateway';
 import type { OpenDatabase } from '#store';
+import { createKeyAuthenticator } from '../auth/key-authenticator.ts';
 import { openTestDatabase } from '../test-database.ts';
 
-const LIMITS: LimitsConfig = {
+export const LIMITS: LimitsConfig = {
   requestsPerMinute: 60,
   burst: 20,
   developmentRequestsPerMinute: 6_000,
@@ -69,7 +69,7 @@ export async function openWorld(): Promise<World> {
   onTestFinished(() => ledger.close());
   const keys = createKeyStore(database, { now });
   const adminKey = createKey('admin').text;
-  const { authenticate } = createAuthenticator({ keys, acceptDevelopmentKeys: true, now });
+  const { authenticate } = createKeyAuthenticator({ keys, acceptDevelopmentKeys: true, now });
   const limiter = createRateLimiter({ redis: null, now });
   const policies = createRatePolicies(LIMITS);
   const failures: unknown[] = [];
@@ -89,6 +89,7 @@ export async function openWorld(): Promise<World> {
         return { caller, rate };
       },
       keys,
+      nonces: { use: async () => true },
       ledger,
       totals,
       receipt: (record) => (record.state === 'settled' ? `receipt-of-${record.id}` : null),

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createKey } from '../../../src/gateway/auth/api-key.ts';
-import { createAuthenticator } from '../../../src/gateway/auth/authenticator.ts';
 import { createKeyStore, type KeyStore, type NewKeyFields } from '../../../src/gateway/auth/key-store.ts';
 import { DatabaseError } from '../../../src/store/index.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
+import { createKeyAuthenticator } from './key-authenticator.ts';
 
 const START = Date.parse('2026-03-04T23:59:00Z');
 const ALICE = 'tollgate:local:alice';
@@ -19,7 +19,7 @@ async function world({ acceptDevelopmentKeys = true, engine = 'sqlite' }: { acce
     const keys = createKeyStore(database, { now });
     let finds = 0;
     const counted: KeyStore = { ...keys, find: (hash) => ((finds += 1), keys.find(hash)) };
-    return { keys, finds: () => finds, ...createAuthenticator({ keys: counted, acceptDevelopmentKeys, now }) };
+    return { keys, finds: () => finds, ...createKeyAuthenticator({ keys: counted, acceptDevelopmentKeys, now }) };
   };
   const first = gateway();
   const create = async (fields: Partial<NewKeyFields> = {}) => (await first.keys.create({ account: ALICE, label: 'k', kind: 'live', ...fields }))!;
@@ -47,6 +47,7 @@ describe('authentication', () => {
         allowedServices: ['m/one'],
         budget: { id: `${record.hash}:daily-2026-03-04`, limit: 5_000_000n },
       },
+      wallet: null,
     };
     expect(await first.authenticate(bearer(text))).toEqual(caller);
     expect(await first.authenticate({ 'x-api-key': text })).toEqual(caller);
@@ -151,7 +152,7 @@ describe('authentication while the database is slow or away', () => {
     const answers: ((key: typeof record | null) => void)[] = [];
     const listeners: ((hash: string) => void)[] = [];
     const clock = { now: START };
-    const { authenticate } = createAuthenticator({
+    const { authenticate } = createKeyAuthenticator({
       keys: {
         find: () => new Promise((resolve) => answers.push(resolve)),
         onChange: (listener) => (listeners.push(listener), () => {}),
@@ -184,7 +185,7 @@ describe('authentication while the database is slow or away', () => {
 
   it('rejects with the error of the database, and recovers with it', async () => {
     let down = true;
-    const { authenticate } = createAuthenticator({
+    const { authenticate } = createKeyAuthenticator({
       keys: {
         find: async (hash) => {
           if (down) throw new DatabaseError('gone', { code: 'connection', unavailable: true });
@@ -202,7 +203,7 @@ describe('authentication while the database is slow or away', () => {
   });
 
   it('survives any header, and lets none of it in', async () => {
-    const { authenticate } = createAuthenticator({
+    const { authenticate } = createKeyAuthenticator({
       keys: { find: async () => null, onChange: () => () => {} },
       acceptDevelopmentKeys: true,
       now: () => START,

@@ -30,6 +30,21 @@ describe('from a seed', () => {
     for (const id of ids) expect(bs58.decode(id)).toHaveLength(32);
   });
 
+  test('secrets are one for each purpose and seed, the same for ever, and none of the other keys', () => {
+    const identity = createIdentity({ seed: SEED });
+    expect(identity.secret('a').toString('hex')).toBe('3dc2ee57d9f0f07d922d056e8e107ce4ca79b83e40e5ec02e7419a5d68a5834f');
+    const others = [
+      identity.secret('b'),
+      identity.secret('receipts'),
+      identity.secret(''),
+      createIdentity({ seed: SEED.replace('00', '01') }).secret('a'),
+    ];
+    expect(new Set([identity.secret('a'), ...others].map((secret) => secret.toString('hex'))).size).toBe(5);
+    const receipts = identity.receiptKey.privateKey.export({ format: 'jwk' }).d!;
+    expect(others.map((secret) => secret.toString('base64url'))).not.toContain(receipts);
+    for (const secret of others) expect(secret).toHaveLength(32);
+  });
+
   test('receipts verify with the published key', () => {
     const { receiptKey } = createIdentity({ seed: SEED });
     const message = Buffer.from('a receipt');

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ConfigError } from '../../../src/gateway/config-problem.ts';
+import { damaged, soup, TOML_PIECES } from './damage.ts';
 import { load, modelBlock } from './load.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
@@ -18,39 +19,8 @@ function loadsOrRefuses(text: string): void {
 }
 
 test('any text, and any damage to a right file, loads or is refused', () => {
-  const piece = fc.constantFrom(
-    '[',
-    ']',
-    '[[',
-    '"',
-    '"""',
-    "'",
-    '=',
-    '.',
-    '\n',
-    '\\',
-    '{',
-    '}',
-    '#',
-    '__proto__',
-    'models',
-    'server',
-    '1e400',
-    '0x',
-    '-',
-    ',',
-    '\u0000',
-    '\ud800',
-    '2024-01-01',
-  );
-  const damaged = fc
-    .tuple(
-      fc.constantFrom(example, modelBlock()),
-      fc.array(fc.tuple(fc.nat(), fc.nat({ max: 20 }), fc.oneof(piece, fc.string({ unit: 'binary' }))), { maxLength: 4 }),
-    )
-    .map(([text, edits]) => edits.reduce((now, [at, cut, put]) => now.slice(0, at % now.length) + put + now.slice((at % now.length) + cut), text));
-  const soup = fc.array(fc.oneof(piece, fc.string({ unit: 'binary', maxLength: 5 })), { maxLength: 60 }).map((parts) => parts.join(''));
-  fc.assert(fc.property(fc.oneof(damaged, soup), loadsOrRefuses), { numRuns: DEEP ? 1_000_000 : 3_000 });
+  const texts = fc.oneof(damaged([example, modelBlock()], TOML_PIECES), soup(TOML_PIECES));
+  fc.assert(fc.property(texts, loadsOrRefuses), { numRuns: DEEP ? 1_000_000 : 3_000 });
 }, 3_600_000);
 
 test.each([

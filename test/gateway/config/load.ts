@@ -18,27 +18,38 @@ export function problemsOf(text: string, options: Partial<LoadOptions> = {}): re
   throw new Error(`no problem was found in:\n${text}`);
 }
 
-/** A right [[models]] block; what is given replaces a line by its key, and `null` leaves it out. */
-export function modelBlock(changes: Readonly<Record<string, string | null>> = {}): string {
-  const lines = (defaults: Readonly<Record<string, string>>, prefix: string) =>
-    [
-      ...new Set([
-        ...Object.keys(defaults),
-        ...Object.keys(changes)
-          .filter((key) => (prefix ? key.startsWith(prefix) : !key.includes('.')))
-          .map((key) => key.slice(prefix.length)),
-      ]),
-    ]
-      .map((key) => [key, prefix + key in changes ? changes[prefix + key] : defaults[key]] as const)
-      .filter(([, value]) => value !== null)
-      .map(([key, value]) => `${key} = ${value}`);
-  return [
-    '[[models]]',
-    ...lines({ name: '"acme/small"', display_name: '"Small (Acme)"', provider_name: '"Acme"' }, ''),
-    '[models.pricing]',
-    ...lines({ prompt: '0.15', completion: '0.6' }, 'pricing.'),
-    '[models.params]',
-    ...lines({ model: '"small"', api_base: '"http://127.0.0.1:9/v1"', api_key: '"k"' }, 'params.'),
-    '',
-  ].join('\n');
+type Lines = Readonly<Record<string, string>>;
+/** What replaces lines of a block by their keys; `null` leaves one out. */
+export type Changes = Readonly<Record<string, string | null>>;
+
+/** Right blocks, each with no more than it must have. */
+const DEFAULTS = {
+  models: {
+    'pricing.prompt': '0.15',
+    'pricing.completion': '0.6',
+    'params.model': '"small"',
+    'params.api_base': '"http://127.0.0.1:9/v1"',
+    'params.api_key': '"k"',
+  },
+  tools: { endpoint: '"http://127.0.0.1:9/mcp"', 'pricing.per_call': '0.01' },
+  agents: { endpoint: '"http://127.0.0.1:9/agent"', 'pricing.per_call': '0.02' },
+  images: { 'pricing.generation': '0.03', 'params.model': '"paint"', 'params.api_base': '"http://127.0.0.1:9/v1"', 'params.api_key': '"k"' },
+  videos: { 'params.model': '"film"', 'params.api_base': '"http://127.0.0.1:9/v1"', 'params.api_key': '"k"', 'pricing.per_second.720p': '0.1' },
+} as const satisfies Record<string, Lines>;
+
+export type BlockTable = keyof typeof DEFAULTS;
+
+const NAMES: Lines = { name: '"acme/small"', display_name: '"Small (Acme)"', provider_name: '"Acme"' };
+
+/** A right block of this kind, changed. A dot in a key stands for a table. */
+export function block(table: BlockTable, changes: Changes = {}): string {
+  const lines = Object.entries<string | null>({ ...NAMES, ...DEFAULTS[table], ...changes }).filter(([, value]) => value !== null);
+  const tables = Map.groupBy(lines, ([key]) => key.slice(0, Math.max(0, key.lastIndexOf('.'))));
+  const text = (tables.get('') ?? []).map(([key, value]) => `${key} = ${value}`);
+  for (const [inner, entries] of tables) {
+    if (inner !== '') text.push(`[${table}.${inner}]`, ...entries.map(([key, value]) => `${key.slice(inner.length + 1)} = ${value}`));
+  }
+  return [`[[${table}]]`, ...text, ''].join('\n');
 }
+
+export const modelBlock = (changes: Changes = {}): string => block('models', changes);

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { load, modelBlock, problemsOf } from './load.ts';
 
-const serviceOf = (changes: Readonly<Record<string, string | null>>) => load(modelBlock(changes)).services[0]!;
+const configOf = (changes: Readonly<Record<string, string | null>>) => load(modelBlock(changes)).services[0]!;
 
 describe('a [[models]] block', () => {
   test('becomes a service with every field', () => {
     const changes = {
+      description: '"""\nSmall.\r\nAnd fast.\n"""',
       context_length: '8192',
       max_output_tokens: '1024',
       input_modalities: '["text", "image"]',
@@ -17,25 +18,31 @@ describe('a [[models]] block', () => {
     };
     expect(load(modelBlock(changes), { env: { KEY: 'secret-1' } }).services).toEqual([
       {
-        primitive: 'model',
-        name: 'acme/small',
-        displayName: 'Small (Acme)',
-        providerName: 'Acme',
-        rates: { prompt: 150_000n, completion: 600_000n, image: 1_000_000_000n },
-        contextLength: 8192,
-        maxOutputTokens: 1024,
-        inputModalities: ['text', 'image'],
-        outputModalities: ['text'],
-        upstreamModel: 'upstream/small v2',
-        apiBase: 'https://api.example.com/v1',
-        apiKey: 'secret-1',
+        service: {
+          primitive: 'model',
+          name: 'acme/small',
+          displayName: 'Small (Acme)',
+          providerName: 'Acme',
+          description: 'Small.\nAnd fast.',
+          rates: { prompt: 150_000n, completion: 600_000n, image: 1_000_000_000n },
+          variants: {},
+          model: {
+            upstreamModel: 'upstream/small v2',
+            contextLength: 8192,
+            maxOutputTokens: 1024,
+            inputModalities: ['text', 'image'],
+            outputModalities: ['text'],
+          },
+        },
+        target: { kind: 'http', url: 'https://api.example.com/v1', apiKey: 'secret-1' },
       },
     ]);
   });
 
   test('needs only what it must', () => {
-    expect(serviceOf({})).toMatchObject({ contextLength: 131_072, maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] });
-    expect(serviceOf({}).rates).toEqual({ prompt: 150_000n, completion: 600_000n });
+    const { service } = configOf({});
+    expect(service).toMatchObject({ description: '', model: { contextLength: 131_072, maxOutputTokens: null, inputModalities: ['text'] } });
+    expect(service.rates).toEqual({ prompt: 150_000n, completion: 600_000n });
   });
 
   test.each(['name', 'display_name', 'provider_name', 'pricing.prompt', 'pricing.completion', 'params.model', 'params.api_base', 'params.api_key'])(
@@ -46,7 +53,7 @@ describe('a [[models]] block', () => {
   );
 
   test('takes "" as no key', () => {
-    expect(serviceOf({ 'params.api_key': '""' }).apiKey).toBeNull();
+    expect(configOf({ 'params.api_key': '""' }).target).toMatchObject({ apiKey: null });
   });
 
   test('refuses an answer longer than the context', () => {
@@ -78,7 +85,7 @@ describe('a [[models]] block', () => {
 describe('several blocks', () => {
   test('are services in their order', () => {
     const text = modelBlock() + modelBlock({ provider_name: '"Other"' }) + modelBlock({ name: '"acme/large"' });
-    expect(load(text).services.map((service) => [service.providerName, service.name])).toEqual([
+    expect(load(text).services.map(({ service }) => [service.providerName, service.name])).toEqual([
       ['Acme', 'acme/small'],
       ['Other', 'acme/small'],
       ['Acme', 'acme/large'],
@@ -106,6 +113,6 @@ test('models that are no blocks are refused', () => {
 
 test('the configuration is frozen to its depth', () => {
   const config = load(modelBlock());
-  for (const part of [config, config.limits, config.services, config.services[0]!, config.services[0]!.rates])
+  for (const part of [config, config.limits, config.services, config.services[0]!, config.services[0]!.service.rates])
     expect(Object.isFrozen(part)).toBe(true);
 });

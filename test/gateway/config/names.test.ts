@@ -8,7 +8,7 @@ describe('the name of a model', () => {
   test.each(['gpt-4o', 'openai/gpt-4o-mini', 'llama3.2:3b', 'a', '_private', 'a.b', 'org/team/model', 'x'.repeat(128), 'floor', 'a:floor:b'])(
     'may be %s',
     (name) => {
-      expect(load(modelBlock({ name: toml(name) })).services[0]!.name).toBe(name);
+      expect(load(modelBlock({ name: toml(name) })).services[0]!.service.name).toBe(name);
     },
   );
 
@@ -49,7 +49,7 @@ describe('the name of a model', () => {
 
 describe('the name that people read', () => {
   test.each(['Small', 'Größe 3 – schnell', '大型モデル', 'x'.repeat(200)])('may be %s', (name) => {
-    expect(load(modelBlock({ display_name: toml(name) })).services[0]!.displayName).toBe(name);
+    expect(load(modelBlock({ display_name: toml(name) })).services[0]!.service.displayName).toBe(name);
   });
 
   test.each(['', ' x', 'x ', `a${RTL}b`, 'a\u200bb', 'a\nb', 'x'.repeat(201)])('may not be %j', (name) => {
@@ -59,7 +59,7 @@ describe('the name that people read', () => {
 
 describe('the name of a provider', () => {
   test.each(['Acme', 'Acme Inc.', 'a', '3rd_party-x'])('may be %s', (name) => {
-    expect(load(modelBlock({ provider_name: toml(name) })).services[0]!.providerName).toBe(name);
+    expect(load(modelBlock({ provider_name: toml(name) })).services[0]!.service.providerName).toBe(name);
   });
 
   test.each(['', ' Acme', 'Acme ', 'a/b', 'a:b', 'a..b', 'Ä', `a${RTL}`, 'constructor', 'a\nb', 'x'.repeat(65)])('may not be %j', (name) => {

@@ -1,16 +1,28 @@
-import type { Option } from '../../../src/gateway/config-option.ts';
-import { MODEL_OPTIONS } from '../../../src/gateway/config-models.ts';
+import { BLOCKS } from '../../../src/gateway/config-blocks/blocks.ts';
+import { COMMON_OPTIONS } from '../../../src/gateway/config-blocks/block-options.ts';
+import { CHAIN_OPTIONS } from '../../../src/gateway/config-chain-blocks.ts';
+import type { OptionTable } from '../../../src/gateway/config-option.ts';
 import { OPTIONS } from '../../../src/gateway/config-options.ts';
+import { ROUTER_OPTIONS } from '../../../src/provide/router-options.ts';
 
-/** The row of an option as docs/configuration.md has it. */
-function row(key: string, option: Option<unknown>): string {
-  const fallback =
-    option.defaultText === null ? '**required**' : option.secret || /\s/.test(option.defaultText) ? option.defaultText : `\`${option.defaultText}\``;
-  return `| \`${key}\` | ${option.env === null ? '' : `\`${option.env}\``} | ${option.takes} | ${fallback} | ${option.meaning} |`;
-}
-
-/** All rows that the page must have, in the order of the tables. */
-export const optionRows: readonly string[] = [
-  ...Object.entries<Option<unknown>>(OPTIONS).map(([key, option]) => row(key, option)),
-  ...Object.entries<Option<unknown>>(MODEL_OPTIONS).map(([key, option]) => row(`models.${key}`, option)),
+/** All tables of options by what their keys begin with, in the order of the page; those that every block has stand once. */
+export const optionTables: readonly (readonly [prefix: string, options: OptionTable])[] = [
+  ['', OPTIONS],
+  ['chains.', CHAIN_OPTIONS],
+  ['', COMMON_OPTIONS],
+  ...Object.entries(BLOCKS).map(([table, { offer, target }]) => [`${table}.`, own({ ...offer, ...target })] as const),
+  ['router.', ROUTER_OPTIONS],
 ];
+
+/** All rows that the page must have. */
+export const optionRows: readonly string[] = optionTables.flatMap(([prefix, options]) =>
+  Object.entries(options).map(([key, { env, takes, defaultText, secret, meaning }]) => {
+    const plain = secret || /\s|^none$/.test(defaultText ?? '');
+    const fallback = defaultText === null ? '**required**' : plain ? defaultText : `\`${defaultText}\``;
+    return `| \`${prefix}${key}\` | ${env === null ? '' : `\`${env}\``} | ${takes} | ${fallback} | ${meaning} |`;
+  }),
+);
+
+function own(options: OptionTable): OptionTable {
+  return Object.fromEntries(Object.entries(options).filter(([key]) => !Object.hasOwn(COMMON_OPTIONS, key)));
+}

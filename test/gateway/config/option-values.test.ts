@@ -7,6 +7,8 @@ interface Case {
   /** As the file has it, and a value that it must refuse. */
   readonly toml: string;
   readonly wrong: string;
+  /** As a variable has it, where that is not the same without quotes. */
+  readonly text?: string;
   readonly of: (config: Config) => unknown;
   readonly is: unknown;
   readonly fallback: unknown;
@@ -22,6 +24,45 @@ const CASES = {
   'server.log_level': { toml: '"debug"', wrong: '"loud"', of: (c) => c.logLevel, is: 'debug', fallback: 'info' },
   'server.admin_key': { toml: '"0123456789abcdef"', wrong: '"short"', of: (c) => c.adminKey, is: '0123456789abcdef', fallback: null },
   'server.identity_seed': { toml: `"${seed.toUpperCase()}"`, wrong: '"00"', of: (c) => c.identitySeed, is: seed, fallback: null },
+  'server.public_url': {
+    toml: '"https://gate.example:8402/"',
+    wrong: '"https://gate.example/path"',
+    of: (c) => c.signIn.domains.join(),
+    is: 'gate.example:8402',
+    fallback: '',
+  },
+  'sign_in.domains': {
+    toml: '["a.example", "b.example:8402"]',
+    text: 'a.example, b.example:8402',
+    wrong: '["A.example"]',
+    of: (c) => c.signIn.domains.join(),
+    is: 'a.example,b.example:8402',
+    fallback: '',
+  },
+  'sign_in.lifetime_ms_max': { toml: '5_000', wrong: '86_400_001', of: (c) => c.signIn.lifetimeMsMax, is: 5_000, fallback: 3_600_000 },
+  'sign_in.skew_ms': { toml: '0', wrong: '-1', of: (c) => c.signIn.skewMs, is: 0, fallback: 30_000 },
+  'sign_in.failures_per_minute': { toml: '7', wrong: '0', of: (c) => c.signIn.failuresPerMinute, is: 7, fallback: 120 },
+  'tunnel.providers': {
+    toml: '["solana:abc", "0xdef"]',
+    wrong: '["two words"]',
+    of: (c) => c.tunnel.providers.join(),
+    is: 'solana:abc,0xdef',
+    fallback: '',
+  },
+  'tunnel.silence_ms': { toml: '2_000', wrong: '999', of: (c) => c.tunnel.silenceMs, is: 2_000, fallback: 15_000 },
+  'tunnel.grace_ms': { toml: '0', wrong: '-1', of: (c) => c.tunnel.graceMs, is: 0, fallback: 30_000 },
+  'tunnel.wait_ms': { toml: '0', wrong: '60_001', of: (c) => c.tunnel.waitMs, is: 0, fallback: 3_000 },
+  'tunnel.services_max': { toml: '7', wrong: '0', of: (c) => c.tunnel.servicesMax, is: 7, fallback: 1_000 },
+  'cluster.url': {
+    toml: '"https://10.0.0.1:8403/"',
+    wrong: '"http://10.0.0.1"',
+    of: (c) => c.cluster.url,
+    is: 'https://10.0.0.1:8403',
+    fallback: null,
+  },
+  'cluster.host': { toml: '"0.0.0.0"', wrong: '"a b"', of: (c) => c.cluster.host, is: '0.0.0.0', fallback: '127.0.0.1' },
+  'cluster.port': { toml: '9000', wrong: '65536', of: (c) => c.cluster.port, is: 9000, fallback: 8403 },
+  'cluster.secret': { toml: `"${seed}"`, wrong: '"short"', of: (c) => c.cluster.secret, is: seed, fallback: null },
   'database.url': { toml: '"postgres://u:p@db/t"', wrong: '"mysql://db"', of: (c) => c.databaseUrl, is: 'postgres://u:p@db/t', fallback: null },
   'redis.url': { toml: '"rediss://r:6379/1"', wrong: '"http://r"', of: (c) => c.redisUrl, is: 'rediss://r:6379/1', fallback: null },
   'telemetry.otlp_endpoint': { toml: '"http://otel:4318/"', wrong: '"otel:4318"', of: (c) => c.otlpEndpoint, is: 'http://otel:4318', fallback: null },
@@ -53,9 +94,13 @@ const CASES = {
 
 const section = (key: OptionKey, value: string) => `[${key.split('.')[0]}]\n${key.split('.')[1]} = ${value}\n`;
 
+const textOf = ({ toml, text }: Case) => text ?? toml.replaceAll('"', '');
+
 const cases = Object.entries<Case>(CASES) as [OptionKey, Case][];
 
-describe.each(cases)('%s', (key, { toml, wrong, of, is, fallback }) => {
+describe.each(cases)('%s', (key, one) => {
+  const { toml, wrong, of, is, fallback } = one;
+
   test('is set by the file', () => {
     expect(of(load(section(key, toml)))).toBe(is);
   });
@@ -73,7 +118,7 @@ describe.each(cases)('%s', (key, { toml, wrong, of, is, fallback }) => {
 
   test('follows std::env::NAME only where it is a secret', () => {
     const text = section(key, '"std::env::SOME_NAME"');
-    const env = { SOME_NAME: toml.replaceAll('"', '') };
+    const env = { SOME_NAME: textOf(one) };
     if (OPTIONS[key].secret) expect(of(load(text, { env }))).toBe(is);
     else expect(problemsOf(text, { env })).toHaveLength(1);
   });
@@ -81,8 +126,9 @@ describe.each(cases)('%s', (key, { toml, wrong, of, is, fallback }) => {
 
 const withVariable = cases.flatMap(([key, one]) => (OPTIONS[key].env === null ? [] : [[OPTIONS[key].env, key, one] as const]));
 
-test.each(withVariable)('%s sets %s, over the file', (variable, key, { toml, of, is, fallback }) => {
-  const env = { [variable]: toml.replaceAll('"', '') };
+test.each(withVariable)('%s sets %s, over the file', (variable, key, one) => {
+  const { toml, of, is, fallback } = one;
+  const env = { [variable]: textOf(one) };
   expect(of(load('', { env }))).toBe(is);
   expect(of(load('', { env: { [variable]: '' } }))).toBe(fallback);
   expect(of(load(section(key, toml), { env }))).toBe(is);
@@ -96,6 +142,11 @@ test('the environment variables are these', () => {
     'TOLLGATE_LOG_LEVEL',
     'TOLLGATE_ADMIN_KEY',
     'TOLLGATE_IDENTITY_SEED',
+    'TOLLGATE_PUBLIC_URL',
+    'TOLLGATE_SIGN_IN_DOMAINS',
+    'TOLLGATE_CLUSTER_URL',
+    'TOLLGATE_CLUSTER_PORT',
+    'TOLLGATE_CLUSTER_SECRET',
     'DATABASE_URL',
     'REDIS_URL',
     'OTEL_EXPORTER_OTLP_ENDPOINT',

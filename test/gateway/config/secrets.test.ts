@@ -11,7 +11,7 @@ const HOSTILE = [`${CANARY} with spaces`, `${CANARY}\\nline`, `ftp://ü@${CANARY
 const secretKeys = Object.entries(OPTIONS).flatMap(([key, option]) => (option.secret ? [key] : []));
 
 test('there are secrets to test', () => {
-  expect(secretKeys).toEqual(['server.admin_key', 'server.identity_seed', 'database.url', 'redis.url']);
+  expect(secretKeys).toEqual(['server.admin_key', 'server.identity_seed', 'cluster.secret', 'database.url', 'redis.url']);
 });
 
 test.each(secretKeys.flatMap((key) => HOSTILE.map((value) => [key, value] as const)))('%s = %j is refused without its value', (key, value) => {

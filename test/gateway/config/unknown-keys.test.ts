@@ -22,6 +22,11 @@ describe('an option that does not exist', () => {
     expect(rightOf('[server]\nunheard_of = 1')).toMatch(/^one of host, port/);
   });
 
+  test('is also one whose name has the dot that stands for a table', () => {
+    const [problem] = problemsOf(modelBlock().replace('name =', '"pricing.image" = 1\nname ='));
+    expect(problem).toMatchObject({ line: 2, key: 'models[0].pricing.image', wrong: 'is not an option', right: 'did you mean "pricing.image"?' });
+  });
+
   test("the provider proxy's section is told from a mistake", () => {
     expect(problemsOf('[router]\nurl = "http://x"')[0]!.wrong).toBe('is for the provider proxy');
   });

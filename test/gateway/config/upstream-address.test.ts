@@ -15,7 +15,7 @@ describe('api_base', () => {
     ['http://[::1]:8080/v1', 'http://[::1]:8080/v1'],
     ['HTTPS://API.Example.COM:443/v1', 'https://api.example.com/v1'],
   ])('%s is %s', (written, kept) => {
-    expect(load(blockWith(written)).services[0]!.apiBase).toBe(kept);
+    expect(load(blockWith(written)).services[0]!.target).toMatchObject({ url: kept });
   });
 
   test.each([

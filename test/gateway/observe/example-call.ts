@@ -4,15 +4,19 @@ import type { Call, Config, Offer } from '#gateway';
 /** An offer as the catalogue makes them. */
 export function exampleOffer(service = 'demo/sage', provider = 'Demo'): Offer {
   return {
-    id: `key-of-${provider}:${service}`,
+    id: `model/key-of-${provider}:${service}`,
     service,
     primitive: 'model',
     provider: { id: `key-of-${provider}`, name: provider },
     price: { id: `price-of-${provider}-${service}`, rates: { prompt: 500_000n, completion: 1_500_000n } },
-    endpoint: { baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer the-key-of-the-provider' } },
+    variants: {},
+    endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer the-key-of-the-provider' } },
     displayName: service,
+    description: '',
     createdAt: 0,
     model: { upstreamModel: 'sage', contextLength: 8192, maxOutputTokens: 1024, inputModalities: ['text'], outputModalities: ['text'] },
+    agent: null,
+    media: null,
   };
 }
 
@@ -23,6 +27,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     caller: {
       account: 'tollgate:local:dev',
       key: { hash: 'h'.repeat(64), label: 'laptop', development: true, allowedServices: null, budget: null },
+      wallet: null,
     },
     requestId: 'req-1',
     service: 'demo/sage',
@@ -67,8 +72,18 @@ export function settledBy(offer: Offer, changes: Partial<Resolution> = {}): Reso
   };
 }
 
-type LogConfig = Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl'>;
+type LogConfig = Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'>;
 
 export function logConfig(changes: Partial<LogConfig> = {}): LogConfig {
-  return { mode: 'production', logLevel: 'trace', adminKey: null, services: [], databaseUrl: null, redisUrl: null, ...changes };
+  return {
+    mode: 'production',
+    logLevel: 'trace',
+    adminKey: null,
+    services: [],
+    databaseUrl: null,
+    redisUrl: null,
+    chains: [],
+    cluster: { url: null, host: '127.0.0.1', port: 0, secret: null },
+    ...changes,
+  };
 }

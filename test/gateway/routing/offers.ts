@@ -21,18 +21,22 @@ export function offer({
   const id = `id-${provider}`;
   const rates = parseRates(pricing);
   return {
-    id: `${id}:${service}`,
+    id: `${primitive}/${id}:${service}`,
     service,
     primitive,
     provider: { id, name: provider },
     price: { id: priceId(id, service, rates), rates },
-    endpoint: { baseUrl: 'http://127.0.0.1:9/v1', headers: {} },
+    variants: {},
+    endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:9/v1', headers: {} },
     displayName: service,
+    description: '',
     createdAt: 0,
     model:
       primitive === 'model'
         ? { upstreamModel: service, contextLength: 1000, maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] }
         : null,
+    agent: null,
+    media: null,
   };
 }
 

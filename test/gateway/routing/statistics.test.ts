@@ -18,7 +18,7 @@ describe('what is known of an offer', () => {
       requests: 0,
       failures: 0,
       flags: {},
-      lastHour: { requests: 0, failures: 0 },
+      lastHour: { requests: 0, failures: 0, flags: 0 },
       uptime: null,
       latencyMs: null,
       throughput: null,

@@ -50,7 +50,7 @@ export const LIMITS: LimitsConfig = {
   drainOnShutdownMs: 1_000,
 };
 
-const caller: Caller = { account: 'tollgate:local:dev', key: null };
+const caller: Caller = { account: 'tollgate:local:dev', key: null, wallet: null };
 const rate: RateDecision = {
   allowed: true,
   retryAfterS: 0,

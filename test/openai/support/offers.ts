@@ -17,13 +17,15 @@ export function makeOffer({
   createdAt = 1_800_000_000_000,
 }: OfferOptions = {}): Offer {
   return {
-    id: `${provider}-key:${service}`,
+    id: `model/${provider}-key:${service}`,
     service,
     primitive: 'model',
     provider: { id: `${provider}-key`, name: provider },
     price: { id: `price-${provider}-${service}`, rates: parseRates(pricing) },
-    endpoint: { baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer provider-secret' } },
+    variants: {},
+    endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer provider-secret' } },
     displayName: `${provider} ${service}`,
+    description: '',
     createdAt,
     model: {
       upstreamModel: 'upstream-small',
@@ -33,5 +35,7 @@ export function makeOffer({
       outputModalities: ['text'],
       ...model,
     },
+    agent: null,
+    media: null,
   };
 }

@@ -1,0 +1,28 @@
+import type { Rates } from '#billing';
+import type { ModelFacts, ServiceConfig } from '#gateway';
+
+/** A chat model that the command line adds by itself, as a `[[models]]` block would. What is left out is text in, text out. */
+export function localModel(model: {
+  readonly name: string;
+  readonly displayName: string;
+  readonly providerName: string;
+  readonly rates: Rates;
+  readonly facts: Pick<ModelFacts, 'upstreamModel' | 'contextLength'> & Partial<ModelFacts>;
+  readonly url: string;
+  readonly apiKey: string | null;
+}): ServiceConfig {
+  const { name, displayName, providerName, rates, facts, url, apiKey } = model;
+  return {
+    service: {
+      primitive: 'model',
+      name,
+      displayName,
+      providerName,
+      description: '',
+      rates,
+      variants: {},
+      model: { maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'], ...facts },
+    },
+    target: { kind: 'http', url, apiKey },
+  };
+}

@@ -1,0 +1,63 @@
+import { Command, Option } from 'commander';
+
+export interface ProvideFlags {
+  readonly config?: string;
+  readonly validate?: boolean;
+  readonly probe: boolean;
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+}
+
+const HELP = `
+The proxy dials out to the router and keeps the connection; nothing has to be opened to the internet. It comes as a
+wallet (tollgate keygen makes one) or with an API key. Upstream keys, addresses and commands never leave this machine.
+
+  [router]
+  url = "https://gateway.example"
+  [router.siwx]
+  chain_id = "solana:mainnet"
+  keypair_file = "provider.json"
+
+  [[models]]
+  name = "mine/llama"
+  display_name = "Mine: Llama"
+  provider_name = "Mine"
+  [models.pricing]
+  prompt = 0.15        # USD per 1M tokens
+  completion = 0.60
+  [models.params]
+  model = "llama3"
+  api_base = "http://127.0.0.1:11434/v1"
+  api_key = "std::env::UPSTREAM_KEY"
+
+Also [[tools]] (MCP servers, by endpoint or by command), [[agents]], [[images]] and [[videos]].
+
+It dials again whenever the connection is lost. SIGTERM and Ctrl-C stop it: no new calls, those that run may finish
+within 30 s; a second signal stops it at once.
+
+Exit codes:
+  0   stopped as asked; or, with --validate, all is well
+  1   the file is wrong, a probe failed, or the router refused the services
+  2   the command line is wrong, or the router does not let this provider in
+  3   another proxy of the same provider took over
+
+Examples:
+  tollgate provide --config provider.toml --validate
+  CONFIG_FILE_PATH=provider.toml tollgate provide`;
+
+/** `tollgate provide`: a provider's proxy. */
+export function provideCommand(): Command {
+  return new Command('provide')
+    .summary('sell calls: connect your own models, tools and agents to a gateway')
+    .usage('--config <file> [options]')
+    .description("Run a provider's proxy.")
+    .option('-c, --config <file>', 'TOML file of this provider (CONFIG_FILE_PATH)')
+    .option('--validate', 'check the file, say everything that is wrong with it, try out what it names, and exit')
+    .option('--no-probe', 'with --validate: the file alone, without asking the router, the upstreams and the tools')
+    .addOption(new Option('--log-level <level>', 'how much is logged').choices(['debug', 'info', 'warn', 'error', 'silent']).default('info'))
+    .addHelpText('after', HELP)
+    .action(async (flags: ProvideFlags) => {
+      // Loaded here: other commands need none of it.
+      const { runProvider } = await import('./provider-process.ts');
+      await runProvider(flags);
+    });
+}

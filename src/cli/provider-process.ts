@@ -1,0 +1,82 @@
+import { ConfigError, createScrubber } from '../gateway/wire.ts';
+import { createLog, type Log } from '../provide/log.ts';
+import { providerChecks, runChecks } from '../provide/probe/checks.ts';
+import { loadProvider, type ProviderConfig } from '../provide/provider-file.ts';
+import { secretsOf } from '../provide/provider-secrets.ts';
+import { createProxy } from '../provide/proxy.ts';
+import type { Wallet } from '../provide/wallet/index.ts';
+import { VERSION } from '../version.ts';
+import { CliError, USAGE_EXIT } from './cli-error.ts';
+import type { ProvideFlags } from './provide.ts';
+import { describeService } from './service-line.ts';
+import { catchSignals } from './signals.ts';
+import { painter, wantsColor } from './terminal.ts';
+
+/** A provider's proxy, until a signal or the router ends it; or, with `--validate`, what its file says and whether it is so. */
+export async function runProvider(flags: ProvideFlags): Promise<void> {
+  const { env } = process;
+  const file = flags.config ?? (env['CONFIG_FILE_PATH'] || null);
+  if (file === null) throw new CliError('No file is named.\nGive it: tollgate provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml', { exitCode: USAGE_EXIT });
+  if (flags.validate) return validate(file, flags.probe);
+
+  const { config, wallet } = await loadProvider({ file, env });
+  const proxy = createProxy({
+    config,
+    wallet,
+    log: createLog({
+      level: flags.logLevel,
+      style: process.stdout.isTTY ? 'text' : 'json',
+      color: wantsColor(process.stdout),
+      secrets: secretsOf(config),
+      write: (line) => void process.stdout.write(line),
+      now: Date.now,
+    }),
+    now: Date.now,
+    random: Math.random,
+    env,
+    version: VERSION,
+  });
+  const stop = catchSignals();
+  // However this process ends, what it started ends with it.
+  process.on('exit', proxy.kill);
+  try {
+    proxy.start();
+    void stop.requested.then(() => proxy.close());
+    process.exitCode = await proxy.closed;
+  } finally {
+    process.off('exit', proxy.kill);
+    stop.forget();
+  }
+}
+
+async function validate(file: string, probe: boolean): Promise<void> {
+  const paint = painter();
+  const print = (line: string) => void process.stdout.write(`${line}\n`);
+  let loaded: { readonly config: ProviderConfig; readonly wallet: Wallet | null };
+  try {
+    loaded = await loadProvider({ file, env: process.env });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    print(`${paint('red', '✗')} ${error.message}`);
+    process.exitCode = 1;
+    return;
+  }
+  const { config, wallet } = loaded;
+  const tick = paint('green', '✓');
+  print(`${tick} ${file}`);
+  print(`${tick} router    ${config.router.url}  ${wallet === null ? 'with an API key' : `as ${wallet.accountId}`}`);
+  for (const one of config.services) print(`${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`);
+  if (!probe) return;
+
+  print('');
+  const scrub = createScrubber(secretsOf(config));
+  const checks = providerChecks(config, wallet, { env: process.env, version: VERSION, log: SILENT });
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  const ok = await runChecks(checks, Date.now, ({ kind, name }, result) => {
+    const mark = result.ok ? tick : paint('red', '✗');
+    print(`${mark} ${kind.padEnd(9)} ${name.padEnd(width)}  ${paint('dim', `${result.ms} ms`.padStart(8))}  ${scrub(result.detail)}`);
+  });
+  if (!ok) process.exitCode = 1;
+}
+
+const SILENT: Log = createLog({ level: 'silent', style: 'json', secrets: [], write() {}, now: Date.now });

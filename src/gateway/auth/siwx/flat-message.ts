@@ -1,0 +1,60 @@
+import { quoted, signInError } from './sign-in-error.ts';
+
+/** Names of signature kinds that agree with a namespace. They decide nothing: the chain does, and the signature itself. */
+const SCHEMES: Readonly<Record<string, readonly string[]>> = { eip155: ['eip191', 'eip1271', 'eip6492'], solana: ['ed25519', 'siws'] };
+const ACCOUNTS: Readonly<Record<string, string>> = { eip155: 'Ethereum', solana: 'Solana' };
+
+/**
+ * The text that a wallet signed, from the flat fields of the x402 extension `sign-in-with-x`, laid out as its clients lay it out: on EVM as
+ * EIP-4361 says, with a second blank line where there is no statement; the chain by its bare reference. Throws GatewayError `unauthorized`.
+ */
+export function textOfFields(fields: Readonly<Record<string, unknown>>): string {
+  const required = (name: string): string => {
+    const value = textField(fields, name);
+    if (value === null) throw signInError(`The sign-in has neither a message nor the field "${name}"`);
+    return value;
+  };
+  const chainId = required('chainId');
+  const [namespace = '', reference = '', ...more] = chainId.split(':');
+  const account = Object.hasOwn(ACCOUNTS, namespace) ? ACCOUNTS[namespace] : undefined;
+  if (account === undefined || more.length > 0)
+    throw signInError(`The chainId of the sign-in is not CAIP-2 of an EVM chain or Solana: ${quoted(chainId)}`);
+  for (const name of ['type', 'signatureScheme']) {
+    const scheme = textField(fields, name);
+    if (scheme !== null && !SCHEMES[namespace]!.includes(scheme)) throw signInError(`${name} ${quoted(scheme)} is none of ${namespace}`);
+  }
+
+  const lines = [`${required('domain')} wants you to sign in with your ${account} account:`, required('address'), ''];
+  const statement = textField(fields, 'statement');
+  if (statement) lines.push(statement, '');
+  else if (namespace === 'eip155') lines.push('');
+  lines.push(`URI: ${required('uri')}`, `Version: ${required('version')}`, `Chain ID: ${reference}`);
+  const optional = (label: string, name: string) => {
+    const value = textField(fields, name);
+    if (value !== null) lines.push(`${label}: ${value}`);
+  };
+  optional('Nonce', 'nonce');
+  optional('Issued At', 'issuedAt');
+  optional('Expiration Time', 'expirationTime');
+  optional('Not Before', 'notBefore');
+  optional('Request ID', 'requestId');
+  const resources = resourcesOf(fields['resources']);
+  if (resources !== null && (resources.length > 0 || namespace === 'eip155')) lines.push('Resources:', ...resources.map((uri) => `- ${uri}`));
+  return lines.join('\n');
+}
+
+/** null for a field that is absent or null. A line feed in a field would be a line of the message that the field is not. */
+function textField(fields: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = Object.hasOwn(fields, name) ? fields[name] : null;
+  if (value === null || value === undefined) return null;
+  if (typeof value !== 'string' || value.includes('\n')) throw signInError(`The field "${name}" of the sign-in is not a text of one line`);
+  return value;
+}
+
+function resourcesOf(value: unknown): readonly string[] | null {
+  if (value === null || value === undefined) return null;
+  if (!Array.isArray(value) || !value.every((uri): uri is string => typeof uri === 'string' && !uri.includes('\n'))) {
+    throw signInError('The field "resources" of the sign-in is not a list of texts of one line');
+  }
+  return value;
+}

@@ -1,0 +1,78 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import bs58 from 'bs58';
+import { loadStatement, type Database } from '#store';
+
+/** A nonce as it is given out. */
+export interface IssuedNonce {
+  /** 43 or 44 letters and digits. */
+  readonly nonce: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+/** Nonces of sign-in messages for sensitive acts: each is good once, on whichever gateway of the same seed and database. */
+export interface Nonces {
+  /** A new nonce. Nothing is kept of it: it carries its time and an authentication code. */
+  issue(): IssuedNonce;
+  /** Takes a nonce in one atomic step. False for one that was used, is too old, or is not ours. Rejects with the database's error. */
+  use(nonce: string): Promise<boolean>;
+  /** Forgets nonces that have long been too old to be used again, at most `limit`; returns how many. */
+  sweep(limit?: number): Promise<number>;
+}
+
+export interface NoncesOptions {
+  /** 32 bytes that the gateways share. */
+  readonly secret: Uint8Array;
+  readonly database: Pick<Database, 'query'>;
+  readonly now: () => number;
+  readonly random?: (bytes: number) => Uint8Array;
+}
+
+const TTL_MS = 10 * 60_000;
+/** How far the clocks of two gateways may be apart. Used nonces are kept for much longer than both together. */
+const SKEW_MS = 60_000;
+const KEPT_MS = 60 * 60_000;
+
+const TIME_BYTES = 6;
+const RANDOM_BYTES = 10;
+const CODE_BYTES = 16;
+const CLAIM_BYTES = TIME_BYTES + RANDOM_BYTES;
+/** What 32 bytes can have in base58. Checked before decoding, whose time grows with the square of the length. */
+const DIGITS_MAX = 44;
+
+const USE = loadStatement(import.meta.url, './sql/use-nonce.sql');
+const SWEEP = loadStatement(import.meta.url, './sql/sweep-nonces.sql');
+
+export function createNonces({ secret, database, now, random = randomBytes }: NoncesOptions): Nonces {
+  const codeOf = (claim: Uint8Array) => createHmac('sha256', secret).update(claim).digest().subarray(0, CODE_BYTES);
+
+  /** When a nonce of ours was issued; null for any other text. */
+  const issuedAt = (nonce: string): number | null => {
+    if (nonce.length > DIGITS_MAX) return null;
+    const bytes = bs58.decodeUnsafe(nonce);
+    if (bytes?.length !== CLAIM_BYTES + CODE_BYTES) return null;
+    const claim = Buffer.from(bytes.subarray(0, CLAIM_BYTES));
+    return timingSafeEqual(codeOf(claim), bytes.subarray(CLAIM_BYTES)) ? claim.readUIntBE(0, TIME_BYTES) : null;
+  };
+
+  return {
+    issue() {
+      const at = now();
+      const claim = Buffer.alloc(CLAIM_BYTES);
+      claim.writeUIntBE(at, 0, TIME_BYTES);
+      claim.set(random(RANDOM_BYTES), TIME_BYTES);
+      return { nonce: bs58.encode(Buffer.concat([claim, codeOf(claim)])), expiresAt: at + TTL_MS };
+    },
+
+    async use(nonce) {
+      const issued = issuedAt(nonce);
+      const at = now();
+      if (issued === null || at > issued + TTL_MS || at < issued - SKEW_MS) return false;
+      return (await database.query(USE, [nonce, at + KEPT_MS])).length > 0;
+    },
+
+    async sweep(limit = 1_000) {
+      return (await database.query(SWEEP, [now(), limit])).length;
+    },
+  };
+}

@@ -1,0 +1,26 @@
+/** How often something may be done under a key. */
+export interface Quota {
+  /** Takes one; returns 0, or the milliseconds until there is one to take. */
+  take(key: string): number;
+}
+
+/** Keys that are remembered; beyond, the one that was used up first is forgotten. */
+const KEYS_MAX = 10_000;
+const MINUTE_MS = 60_000;
+
+/** A token bucket for each key, kept as the time at which it will be full again. */
+export function createQuota({ perMinute, now }: { readonly perMinute: number; readonly now: () => number }): Quota {
+  const fullAt = new Map<string, number>();
+  const intervalMs = MINUTE_MS / perMinute;
+  return {
+    take(key) {
+      const at = now();
+      const next = Math.max(at, Math.min(fullAt.get(key) ?? at, at + MINUTE_MS)) + intervalMs;
+      if (next > at + MINUTE_MS) return next - at - MINUTE_MS;
+      fullAt.delete(key);
+      if (fullAt.size >= KEYS_MAX) fullAt.delete(fullAt.keys().next().value!);
+      fullAt.set(key, next);
+      return 0;
+    },
+  };
+}

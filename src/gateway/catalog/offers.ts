@@ -1,0 +1,54 @@
+import { priceId, type Price, type Rates } from '#billing';
+import type { Endpoint, Offer, Provider } from '../call.ts';
+import type { Service, ServiceConfig } from '../config.ts';
+import { servicePath } from '../tunnel/wire.ts';
+
+export interface OffersFromConfigOptions {
+  /** The public key of a provider of the configuration file. */
+  readonly providerId: (providerName: string) => string;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
+
+/** The blocks of the gateway's own file as offers, one each, reached directly. */
+export function offersFromConfig(services: readonly ServiceConfig[], { providerId, createdAt }: OffersFromConfigOptions): readonly Offer[] {
+  return services.map(({ service, target }) => {
+    if (target.kind !== 'http') throw new Error(`${service.name} is a command: only a provider's proxy runs those`);
+    return toOffer(service, {
+      provider: { id: providerId(service.providerName), name: service.providerName },
+      endpoint: { kind: 'direct', baseUrl: target.url, headers: target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` } },
+      createdAt,
+    });
+  });
+}
+
+/** A service that a provider's proxy registered, as an offer that is reached through its tunnel. */
+export function offerOfTunnel(service: Service, provider: string, createdAt: number): Offer {
+  return toOffer(service, {
+    provider: { id: provider, name: service.providerName },
+    endpoint: { kind: 'tunnel', provider, basePath: servicePath(service.primitive, service.name) },
+    createdAt,
+  });
+}
+
+/** The direct form of an offer's name: what a consumer pins it by. */
+export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
+  return `${offer.provider.id}:${offer.service}`;
+}
+
+function toOffer(service: Service, where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number }): Offer {
+  const price = (rates: Rates): Price => ({ id: priceId(where.provider.id, service.name, rates), rates });
+  return {
+    ...where,
+    id: `${service.primitive}/${where.provider.id}:${service.name}`,
+    service: service.name,
+    primitive: service.primitive,
+    price: price(service.rates),
+    variants: Object.fromEntries(Object.entries(service.variants).map(([name, rates]) => [name, price(rates)])),
+    displayName: service.displayName,
+    description: service.description,
+    model: service.primitive === 'model' ? service.model : null,
+    agent: service.primitive === 'agent' ? service.agent : null,
+    media: service.primitive === 'image' || service.primitive === 'video' ? service.media : null,
+  };
+}

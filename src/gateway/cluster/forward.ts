@@ -1,0 +1,67 @@
+import { constants, type ClientHttp2Session, type Http2Stream, type ServerHttp2Stream, type ServerStreamResponseOptions } from 'node:http2';
+import { resetStream, watchEnd } from '../tunnel/stream-end.ts';
+import { CONNECTION_HEADER, UNKNOWN_CONNECTION } from '../tunnel/tunnels.ts';
+import { PROXY_FAILURE_HEADER } from '../tunnel/wire.ts';
+
+const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR, NGHTTP2_CANCEL, NGHTTP2_FLAG_END_STREAM } = constants;
+
+/** Of this hop, not of the call: each session puts its own in. */
+const HOP: ReadonlySet<string> = new Set([':scheme', ':authority', CONNECTION_HEADER]);
+
+/** Node knows `sendDate` and its types do not. */
+const HEAD = { endStream: false, sendDate: false } as ServerStreamResponseOptions;
+const HEAD_ONLY = { endStream: true, sendDate: false } as ServerStreamResponseOptions;
+
+/**
+ * Passes a stream of another gateway on into a tunnel: request and reply as they are, header lines in their order. A side that stalls holds
+ * the other back; a reset on one side resets the other with the same code.
+ */
+export function forward(caller: ServerHttp2Stream, rawHeaders: readonly string[], flags: number, session: ClientHttp2Session): void {
+  const headers: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (!HOP.has(name)) headers.push(name, rawHeaders[at + 1]!);
+  }
+  const endStream = (flags & NGHTTP2_FLAG_END_STREAM) !== 0;
+  const tunnel = session.request(headers, { endStream });
+  const repliedWhole = watchEnd(tunnel);
+  // What went wrong is told by the code that a stream closes with.
+  caller.on('error', ignore);
+  tunnel.on('error', ignore);
+
+  if (!endStream) passOn(caller, tunnel, watchEnd(caller));
+  tunnel.once('response', (_headers, responseFlags, rawResponse) => {
+    if (caller.destroyed || caller.closed) return;
+    const end = (responseFlags & NGHTTP2_FLAG_END_STREAM) !== 0;
+    try {
+      caller.respond(rawResponse, end ? HEAD_ONLY : HEAD);
+    } catch {
+      // A status that HTTP/2 knows and Node does not, such as 600.
+      return resetStream(caller, NGHTTP2_INTERNAL_ERROR);
+    }
+    if (end) tunnel.resume();
+    else passOn(tunnel, caller, repliedWhole);
+  });
+  tunnel.once('close', () => {
+    // A reply that came whole before its request did: the caller may keep the rest.
+    if (repliedWhole() && caller.headersSent && tunnel.rstCode === NGHTTP2_NO_ERROR) caller.close(NGHTTP2_NO_ERROR);
+    else resetStream(caller, tunnel.rstCode || NGHTTP2_CANCEL);
+  });
+  caller.once('close', () => resetStream(tunnel, caller.rstCode || NGHTTP2_CANCEL));
+}
+
+function passOn(from: Http2Stream, to: Http2Stream, whole: () => boolean): void {
+  from.pipe(to, { end: false });
+  from.once('end', () => {
+    if (whole()) to.end();
+    else resetStream(to, from.rstCode || NGHTTP2_CANCEL);
+  });
+}
+
+/** Tells another gateway that the connection it means is not here. */
+export function refuse(caller: ServerHttp2Stream): void {
+  caller.on('error', ignore);
+  caller.respond({ ':status': 404, [PROXY_FAILURE_HEADER]: UNKNOWN_CONNECTION }, { endStream: true });
+}
+
+function ignore(): void {}

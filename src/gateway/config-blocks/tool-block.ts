@@ -1,0 +1,132 @@
+import { resolve } from 'node:path';
+import { isPrototypeName } from '../catalog/names.ts';
+import { option, type TableOption } from '../config-option.ts';
+import { show, WrongValue } from '../config-problem.ts';
+import { REFERENCE } from '../config-reading.ts';
+import type { ToolService } from '../config.ts';
+import { COMMON_OPTIONS, optionalBearerKey, readEndpoint } from './block-options.ts';
+import { defineBlock } from './block.ts';
+import { CALL_PRICE, price } from './price-option.ts';
+import { perUnit, perUnitByName, ratesByName } from './rates.ts';
+
+const TOOLS_MAX = 1_000;
+const TEXT_MAX = 4_096;
+const ENTRIES_MAX = 256;
+
+const TOOL_NAME = /^(?!.*\.\.)[A-Za-z0-9._/-]{1,128}$/;
+
+const toolNameFault = (name: string) =>
+  TOOL_NAME.test(name) && !isPrototypeName(name) ? null : 'must be the name of a tool, 1 to 128 characters of A-Z a-z 0-9 . _ / -';
+
+const offer = {
+  ...COMMON_OPTIONS,
+  'pricing.per_call': price(CALL_PRICE),
+  'pricing.tools': {
+    env: null,
+    takes: 'table of tool names with USD per call',
+    defaultText: 'none',
+    fallback: {},
+    secret: false,
+    meaning: 'Prices of single tools that cost something else than `per_call`.',
+    entries: { fault: toolNameFault, value: price(CALL_PRICE), max: TOOLS_MAX },
+  } satisfies TableOption<bigint>,
+};
+
+/** Text that a process can be started with. Not repeated in messages: people write secrets into commands. */
+function readArgument(value: unknown, right: string): string {
+  if (typeof value !== 'string' || value.length > TEXT_MAX || value.includes('\0'))
+    throw new WrongValue('is not text that a command can take', right);
+  return value;
+}
+
+const target = {
+  endpoint: option<string | null>({
+    takes: 'an http:// or https:// URL',
+    meaning: 'Address of an MCP server that speaks HTTP. Give this or `command`.',
+    optional: { text: 'none', fallback: null },
+    read: (value) => readEndpoint(value, 'the address of an MCP server, such as https://mcp.example.com/mcp'),
+  }),
+  api_key: optionalBearerKey('Key that the `endpoint` asks for, sent as a bearer token.'),
+  command: option<string | null>({
+    takes: 'name or path of a program',
+    meaning: 'MCP server that speaks over its standard input and output; the proxy runs it. Not through a shell. Only for `tollgate provide`.',
+    optional: { text: 'none', fallback: null },
+    read: (value) => {
+      const right = 'the name or path of a program alone, such as "npx"; what follows it goes to args';
+      const command = readArgument(value, right);
+      if (command.trim() === '') throw new WrongValue('is empty', right);
+      return command;
+    },
+  }),
+  args: option<readonly string[]>({
+    takes: 'list of texts',
+    meaning: 'Arguments of `command`.',
+    optional: { text: '[]', fallback: [] },
+    read: (value) => {
+      const right = `a list of at most ${ENTRIES_MAX} texts, such as ["-y", "@acme/mcp-server"]`;
+      if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
+      if (value.length > ENTRIES_MAX) throw new WrongValue(`has ${value.length} entries`, right);
+      const args = value.map((one) => readArgument(one, right));
+      if (args.some((one) => one.startsWith(REFERENCE)))
+        throw new WrongValue('names an environment variable', 'a secret goes to env: other users of the machine can read the arguments');
+      return args;
+    },
+  }),
+  env: {
+    env: null,
+    takes: 'table of names with text or `std::env::NAME`',
+    defaultText: 'none',
+    fallback: {},
+    secret: true,
+    meaning: 'Environment variables of `command`, on top of those that every program needs.',
+    entries: {
+      fault: (name) => (/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) ? null : 'must be the name of an environment variable'),
+      max: ENTRIES_MAX,
+      value: option({
+        takes: 'text or `std::env::NAME`',
+        meaning: '',
+        secret: true,
+        read: (value) => readArgument(value, `text of at most ${TEXT_MAX} characters, or "std::env::NAME"`),
+      }),
+    },
+  } satisfies TableOption<string>,
+  cwd: option<string | null>({
+    takes: 'path of a directory',
+    meaning: 'Working directory of `command`. A relative path starts at the directory of the file.',
+    optional: { text: 'that of the proxy', fallback: null },
+    read: (value) => {
+      const cwd = readArgument(value, 'the path of a directory');
+      if (cwd === '') throw new WrongValue('is empty', 'the path of a directory');
+      return cwd;
+    },
+  }),
+};
+
+/** `[[tools]]`: an MCP server, by its address or as a program. */
+export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>({
+  primitive: 'tool',
+  offer,
+  target,
+  toService: (values) => ({ rates: { call: values['pricing.per_call'] }, variants: ratesByName(values['pricing.tools'], 'call') }),
+  toTarget({ endpoint, api_key: apiKey, command, args, env, cwd }, complain, place) {
+    if (endpoint === null && command === null) complain('endpoint', 'is missing', 'endpoint with the address of an MCP server, or command');
+    if (command !== null && !place.commands) complain('command', 'is a program, which a gateway does not run', 'run it behind `tollgate provide`');
+    else if (endpoint !== null && command !== null) complain('command', 'stands beside endpoint', 'one of the two');
+    if (command === null) {
+      for (const [key, written] of [
+        ['args', args.length > 0],
+        ['env', Object.keys(env).length > 0],
+        ['cwd', cwd !== null],
+      ] as const)
+        if (written) complain(key, 'is there without command', 'leave it out, or give a command');
+    } else if (endpoint === null && apiKey !== null) complain('api_key', 'is there without endpoint', 'put what the command needs into env');
+    if (command !== null) return { kind: 'command', command, args, env, cwd: cwd === null ? null : resolve(place.directory, cwd) };
+    return { kind: 'http', url: endpoint ?? '', apiKey };
+  },
+  toBlock: ({ rates, variants }) => ({
+    pricing: {
+      per_call: perUnit(rates.call ?? 0n),
+      ...(Object.keys(variants).length === 0 ? {} : { tools: perUnitByName(variants, 'call') }),
+    },
+  }),
+});

@@ -1,0 +1,16 @@
+export { createEarnings, type Earnings, type EarningsEntry, type FindEarnings } from './earnings.ts';
+export { byService } from './listings.ts';
+export { marketRoutes, type MarketDeps } from './market-routes.ts';
+export { ownPages, type OwnPagesDeps } from './own-pages.ts';
+export {
+  viewImagePrice,
+  viewModelPrice,
+  viewPrice,
+  viewVideoPrice,
+  type ImagePrice,
+  type ModelPrice,
+  type PriceView,
+  type VideoPrice,
+} from './price-view.ts';
+export { viewStanding, type OfferStatus, type Standings, type StandingView } from './standing.ts';
+export { sendPage, tagPage, type TaggedPage } from './tagged-page.ts';

@@ -1,0 +1,76 @@
+import type { Offer } from '../call.ts';
+import type { Registry } from '../registry/registry.ts';
+import type { Health, OfferStats } from '../routing/router.ts';
+
+/** What tells how offers stand: this gateway's own calls, and who is connected to any gateway. */
+export interface Standings {
+  readonly health: Pick<Health, 'available' | 'stats' | 'compliance'>;
+  readonly registry: Pick<Registry, 'locate'>;
+}
+
+/** `cooling_down`: it failed and is passed over for a while. `away`: its provider's proxy is not connected. */
+export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
+
+/** How an offer has served lately, by this gateway's own calls. */
+export interface StandingView {
+  readonly status: OfferStatus;
+  readonly uptime_last_1h: number | null;
+  readonly latency: OfferStats['latencyMs'];
+  readonly throughput: OfferStats['throughput'];
+  readonly requests: number;
+  readonly flags: Readonly<Record<string, number>>;
+  readonly compliance: number;
+}
+
+export function offerStatus(offer: Offer, { health, registry }: Standings): OfferStatus {
+  if (offer.endpoint.kind === 'tunnel' && registry.locate(offer.endpoint.provider) === null) return 'away';
+  return health.available(offer) ? 'healthy' : 'cooling_down';
+}
+
+export function viewStanding(offer: Offer, standings: Standings): StandingView {
+  const { uptime, latencyMs, throughput, requests, flags } = standings.health.stats(offer);
+  return {
+    status: offerStatus(offer, standings),
+    uptime_last_1h: uptime,
+    latency: latencyMs,
+    throughput,
+    requests,
+    flags,
+    compliance: standings.health.compliance(offer),
+  };
+}
+
+export const statusSchema = {
+  type: 'string',
+  enum: ['healthy', 'cooling_down', 'away'],
+  description: "`healthy`: it can be called; `cooling_down`: it failed and is passed over for a while; `away`: its provider's proxy is not connected",
+} as const;
+
+export const flagsSchema = {
+  type: 'object',
+  additionalProperties: { type: 'integer' },
+  description: 'How often its replies broke the rules, by rule, such as `usage_missing`',
+} as const;
+
+/** Properties of a StandingView, for the schema of what it is part of. */
+export const standingProperties = {
+  status: statusSchema,
+  uptime_last_1h: { type: ['number', 'null'], description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none" },
+  latency: {
+    type: ['object', 'null'],
+    description: 'Milliseconds to the first byte, of the newest calls; null before the first',
+    properties: { p50: { type: 'number' }, p95: { type: 'number' } },
+  },
+  throughput: {
+    type: ['object', 'null'],
+    description: 'Completion tokens per second, of the newest calls; null before the first',
+    properties: { p50: { type: 'number' } },
+  },
+  requests: { type: 'integer', description: 'Calls since this gateway started' },
+  flags: flagsSchema,
+  compliance: {
+    type: 'number',
+    description:
+      "1 when the replies of the last hour were in order, towards 0 the more of them were flagged; a provider's weight falls with its square",
+  },
+} as const;

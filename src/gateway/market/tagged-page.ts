@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** A page in bytes, with the tag by which a client asks whether it has changed. */
+export interface TaggedPage {
+  readonly body: Buffer;
+  readonly etag: string;
+}
+
+export function tagPage(value: unknown): TaggedPage {
+  const body = Buffer.from(JSON.stringify(value));
+  return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
+}
+
+/** Answers with the page, or with 304 to a client that has it (RFC 9110, 13.1.2). */
+export function sendPage(request: FastifyRequest, reply: FastifyReply, { body, etag }: TaggedPage): FastifyReply {
+  void reply.header('etag', etag).header('cache-control', 'no-cache');
+  const known = request.headers['if-none-match'];
+  // A proxy that compresses on the way makes a tag weak.
+  if (known !== undefined && (known === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)))
+    return reply.code(304).send();
+  return reply.type('application/json; charset=utf-8').send(body);
+}
+
+export interface FreshPageOptions {
+  /** Grows with what the page is made of, as far as that is known at once. */
+  readonly version: () => number;
+  readonly now: () => number;
+  /** How old a page may be whose `version` has not grown. */
+  readonly freshMs?: number;
+}
+
+/**
+ * A page that is made anew when its version has grown, and else at most every `freshMs`: one that is made from every offer takes milliseconds,
+ * and whoever asks for it needs no credential.
+ */
+export function createFreshPage(make: () => unknown, { version, now, freshMs = 250 }: FreshPageOptions): () => TaggedPage {
+  let page: TaggedPage | null = null;
+  let madeAt = 0;
+  let madeOf = 0;
+  return () => {
+    const at = now();
+    // A clock that was set back does not keep a page for longer.
+    if (!page || madeOf !== version() || Math.abs(at - madeAt) >= freshMs) {
+      madeOf = version();
+      madeAt = at;
+      page = tagPage(make());
+    }
+    return page;
+  };
+}

@@ -1,0 +1,78 @@
+import { DatabaseError, type Database, type Row, type Step } from '#store';
+
+export interface GroupWrites {
+  /** Resolves with the rows of each step once the steps are committed, or with null when they were no longer wanted by the time of their turn. */
+  submit(steps: readonly Step[], wanted?: () => boolean): Promise<readonly (readonly Row[])[] | null>;
+}
+
+export interface GroupWritesOptions {
+  readonly database: Pick<Database, 'batch'>;
+  /** What every transaction begins with. */
+  readonly first: () => readonly Step[];
+  /** Called after a commit with the rows of all steps, in order, before the promises of `submit` resolve. */
+  readonly onCommitted: (rows: readonly Row[]) => void;
+  /** Called when a transaction failed: it may or may not have happened. */
+  readonly onFailed: (error: Error) => void;
+  readonly groupMax?: number;
+}
+
+interface Pending {
+  readonly steps: readonly Step[];
+  readonly wanted: () => boolean;
+  readonly resolve: (rows: readonly (readonly Row[])[] | null) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Collects writes while the last transaction is being committed and commits them as one, in their order: all gateways take turns at one row,
+ * and a flood of connections must not be a flood of turns.
+ */
+export function createGroupWrites({ database, first, onCommitted, onFailed, groupMax = 100 }: GroupWritesOptions): GroupWrites {
+  let waiting: Pending[] = [];
+  let running = false;
+
+  const commit = async (group: readonly Pending[]): Promise<void> => {
+    const opening = first();
+    const steps = group.flatMap((pending) => pending.steps);
+    let rows: readonly (readonly Row[])[];
+    try {
+      rows = (await database.batch([...opening, ...steps])).slice(opening.length);
+    } catch (cause) {
+      const error = cause instanceof Error ? cause : new Error(String(cause));
+      // A statement that was refused fails alone, not its neighbours with it.
+      const refused = error instanceof DatabaseError && !error.unavailable;
+      if (refused && group.length > 1) {
+        for (const pending of group) await commit([pending]);
+        return;
+      }
+      onFailed(error);
+      for (const { reject } of group) reject(error);
+      return;
+    }
+    onCommitted(rows.flat());
+    let at = 0;
+    for (const pending of group) pending.resolve(rows.slice(at, (at += pending.steps.length)));
+  };
+
+  const run = async () => {
+    while (waiting.length > 0) {
+      const group = waiting.slice(0, groupMax);
+      waiting = waiting.slice(groupMax);
+      const { wanted = [], unwanted = [] } = Object.groupBy(group, (pending) => (pending.wanted() ? 'wanted' : 'unwanted'));
+      for (const { resolve } of unwanted) resolve(null);
+      if (wanted.length > 0) await commit(wanted);
+    }
+    running = false;
+  };
+
+  return {
+    submit: (steps, wanted = () => true) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ steps, wanted, resolve, reject });
+        if (running) return;
+        running = true;
+        // What arrives in this turn of the event loop goes together.
+        setImmediate(() => void run());
+      }),
+  };
+}

@@ -1,0 +1,92 @@
+import type { PriceBook } from '#billing';
+import { loadStatement, type Database } from '#store';
+import { RegistrationError } from './document.ts';
+import type { GroupWrites } from './group-writes.ts';
+import { offersOf, pricesOf, type Listing } from './listing.ts';
+import { ConnectionSuperseded, type Connection, type Registry } from './registry.ts';
+import { servicesFromText, servicesToText, withTimes } from './stored-document.ts';
+
+export interface RegistrationsOptions {
+  readonly database: Pick<Database, 'query'>;
+  readonly priceBook: Pick<PriceBook, 'remember'>;
+  readonly writes: GroupWrites;
+  readonly listing: Pick<Listing, 'put'>;
+  readonly isOpen: (connection: Connection) => boolean;
+  readonly now: () => number;
+  readonly reservedNames?: readonly string[];
+}
+
+const FIND = loadStatement(import.meta.url, './sql/find-registration.sql');
+const PUT = loadStatement(import.meta.url, './sql/put-registration.sql');
+const NOTE = loadStatement(import.meta.url, './sql/note-registration.sql');
+
+/** Only a provider's newest connection writes, so that a second attempt is rare and a third unheard of. */
+const ATTEMPTS = 5;
+
+/** What providers register, kept in the database. */
+export function createRegistrations(options: RegistrationsOptions): Pick<Registry, 'register' | 'registration'> {
+  const { database, priceBook, writes, listing, isOpen, now } = options;
+  const reserved = new Set((options.reservedNames ?? []).map(keyOfName));
+
+  return {
+    async register(connection, services) {
+      const { provider, account, id } = connection;
+      const name = services[0]?.providerName ?? null;
+      if (name !== null && reserved.has(keyOfName(name))) throw takenName(name);
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+        const [found] = await database.query(FIND, [provider, name === null ? null : keyOfName(name)]);
+        if (found?.['connection'] !== id || !isOpen(connection)) throw superseded();
+        const owner = found['name_owner'] as string | null;
+        if (name !== null && owner !== null && owner !== provider) throw takenName(name);
+
+        const text = found['document'] as string | null;
+        const revision = Number(found['revision'] ?? 0);
+        const registered = withTimes(services, text === null ? [] : servicesFromText(text), now());
+        const newText = servicesToText(registered);
+        if (newText === text) {
+          listing.put(provider, revision, registered);
+          return { revision };
+        }
+        // Before anybody can call at them: a lock may only carry prices that are remembered.
+        await priceBook.remember(pricesOf(offersOf(provider, registered)));
+        const kept = name ?? (found['name'] as string | null);
+        const put = [provider, account, kept, kept === null ? null : keyOfName(kept), newText, now(), id, revision];
+        const rows = await writes.submit(
+          [
+            { statement: PUT, params: put },
+            { statement: NOTE, params: [provider, id] },
+          ],
+          () => isOpen(connection),
+        );
+        if (rows === null) throw superseded();
+        const noted = rows[1]?.[0];
+        if (!noted) continue;
+        const written = Number(noted['revision']);
+        listing.put(provider, written, registered);
+        return { revision: written };
+      }
+      throw new Error(`the registration of ${provider} was changed by others ${ATTEMPTS} times meanwhile`);
+    },
+
+    async registration(provider) {
+      const [found] = await database.query(FIND, [provider, null]);
+      if (!found || found['document'] === null) return null;
+      return {
+        services: servicesFromText(found['document'] as string),
+        revision: Number(found['revision']),
+        createdAt: Number(found['created_at']),
+        updatedAt: Number(found['updated_at']),
+        connected: found['left_at'] === null ? { since: Number(found['connected_at']), node: found['node'] as string } : null,
+      };
+    },
+  };
+}
+
+const keyOfName = (name: string): string => name.toLowerCase();
+
+const superseded = () => new ConnectionSuperseded('a newer connection of this provider took over');
+
+const takenName = (name: string) =>
+  new RegistrationError([
+    { key: 'provider_name', wrong: 'is taken by another provider', right: `a name that nobody else has, in place of "${name}"` },
+  ]);

@@ -1,0 +1,1 @@
+UPDATE registry_clock SET version = version + 1

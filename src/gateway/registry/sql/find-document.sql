@@ -1,0 +1,1 @@
+SELECT provider, document, revision FROM provider_registrations WHERE provider = $1

@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../call.ts';
+import type { Identity } from '../catalog/identity.ts';
+import { refuseRepeatedCredentials } from '../auth/credential.ts';
+import { hasLimit } from '../auth/spend-period.ts';
+import { GatewayError } from '../errors.ts';
+import { providerIdOf } from '../registry/provider-id.ts';
+import { TUNNEL_PROTOCOL } from './wire.ts';
+
+/** Who dials in, once that is proven. */
+export interface AdmittedProvider {
+  readonly provider: string;
+  readonly account: string;
+  /** Came with an API key: registrations are not signed, and the tunnel ends when the key does. */
+  readonly byKey: boolean;
+}
+
+export interface AdmitOptions {
+  /** Throws GatewayError. */
+  readonly authenticate: (headers: IncomingMessage['headers'], address: string) => Caller | Promise<Caller>;
+  readonly identity: Pick<Identity, 'providerId'>;
+  /** Public keys and account ids that may dial in; empty is everybody. */
+  readonly providers: readonly string[];
+}
+
+const refused = (message: string) => new GatewayError('permission_denied', message);
+
+/** Decides on dials. Rejects with GatewayError, or with what `authenticate` rejects with. */
+export function createAdmission({ authenticate, identity, providers }: AdmitOptions): (request: IncomingMessage) => Promise<AdmittedProvider> {
+  const allowed = new Set(providers.map(inOneCase));
+  return async (request) => {
+    const offered = request.headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
+    if (!offered?.includes(TUNNEL_PROTOCOL))
+      throw new GatewayError('invalid_request', `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the one this gateway speaks with providers`);
+    refuseRepeatedCredentials(request.rawHeaders);
+    const { account, key, wallet } = await authenticate(request.headers, request.socket.remoteAddress ?? '');
+    const provider = providerIdOf(account, identity);
+    if (key && (key.allowedServices !== null || (key.budget !== null && hasLimit(key.budget))))
+      throw refused('A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet');
+    if (wallet && !account.endsWith(`:${provider}`))
+      throw refused('A contract wallet cannot sign registrations: provide with an ordinary wallet, or with an API key of the account');
+    if (allowed.size > 0 && ![provider, account, wallet?.caip10].some((name) => name !== undefined && allowed.has(inOneCase(name))))
+      throw refused(`Provider ${provider} is not on this gateway's list of providers`);
+    return { provider, account, byKey: wallet === null };
+  };
+}
+
+/** EVM addresses are the same in every case, base58 is not. */
+const inOneCase = (name: string) => (name.includes('0x') ? name.toLowerCase() : name);

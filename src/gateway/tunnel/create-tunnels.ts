@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { WebSocketServer } from 'ws';
+import type { TunnelConfig } from '../config.ts';
+import { GatewayError } from '../errors.ts';
+import type { Registry } from '../registry/registry.ts';
+import { requestIdOf } from '../request-id.ts';
+import { toGatewayError } from '../server.ts';
+import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
+import { refuseUpgrade } from './refuse-upgrade.ts';
+import { openTunnel, type Tunnel, type TunnelLimits } from './tunnel.ts';
+import type { TunnelObserver, Tunnels } from './tunnels.ts';
+import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_PATH, TUNNEL_PROTOCOL } from './wire.ts';
+
+export interface TunnelsOptions {
+  /** Proxies dial in at its address. It must not listen yet. */
+  readonly server: FastifyInstance;
+  readonly authenticate: AdmitOptions['authenticate'];
+  readonly identity: AdmitOptions['identity'];
+  readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded'>;
+  readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax'>;
+  /** Domains that wallets sign in for, and that a signed registration may name as its router. */
+  readonly domains: readonly string[];
+  /** Of this gateway, for the proxy's log. */
+  readonly version: string;
+  readonly observer?: TunnelObserver;
+  readonly limits?: Partial<TunnelsLimits>;
+}
+
+export interface TunnelsLimits extends TunnelLimits {
+  /** Connections at once. */
+  readonly connectionsMax: number;
+  /** Connections of one provider that have registered nothing yet. */
+  readonly newConnectionsMax: number;
+}
+
+const LIMITS: TunnelsLimits = {
+  connectionsMax: 10_000,
+  newConnectionsMax: 4,
+  handshakeMs: 10_000,
+  registerMs: 60_000,
+  registrationBurst: 10,
+  registrationIntervalMs: 1_000,
+  drainMsMax: 15 * 60_000,
+};
+
+/** Lets providers' proxies dial in to a server, and keeps their tunnels. */
+export function createTunnels(options: TunnelsOptions): Tunnels {
+  const { server, registry, config, domains, version, observer = {} } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const admit = createAdmission({ authenticate: options.authenticate, identity: options.identity, providers: config.providers });
+  const tunnels = new Map<string, Tunnel>();
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
+    handleProtocols: () => TUNNEL_PROTOCOL,
+  });
+  let dialling = 0;
+  let closing = false;
+
+  const checkCapacity = () => {
+    if (closing) throw new GatewayError('service_unavailable', 'This gateway is shutting down; dial another or retry in a moment', { retryAfterS: 1 });
+    if (tunnels.size + dialling > limits.connectionsMax)
+      throw new GatewayError('service_unavailable', 'This gateway has as many providers connected as it takes', { retryAfterS: 10 });
+  };
+  const checkProvider = (provider: string) => {
+    let opening = 0;
+    for (const { connection, session } of tunnels.values()) if (connection.provider === provider && session() === null) opening += 1;
+    if (opening >= limits.newConnectionsMax)
+      throw new GatewayError('rate_limit_exceeded', `Provider ${provider} has ${opening} connections that registered nothing yet`, { retryAfterS: 2 });
+  };
+
+  const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer) => {
+    const address = wire.remoteAddress ?? '';
+    sockets.handleUpgrade(request, wire, head, (socket) => {
+      const tunnel = openTunnel({
+        socket,
+        wire,
+        id: randomUUID(),
+        admitted,
+        registry,
+        rules: { domains, servicesMax: config.servicesMax },
+        observer,
+        version,
+        silenceMs: config.silenceMs,
+        limits,
+        stillAdmitted: async () => !admitted.byKey || stillOpens(options.authenticate, request, address),
+      });
+      tunnels.set(tunnel.connection.id, tunnel);
+      void tunnel.closed.then(() => tunnels.delete(tunnel.connection.id));
+      observer.connected?.(tunnel.connection, address);
+    });
+  };
+
+  const accept = async (request: IncomingMessage, wire: Socket, head: Buffer) => {
+    const address = wire.remoteAddress ?? '';
+    const giveUp = () => wire.destroy();
+    wire.on('error', giveUp);
+    wire.setTimeout(limits.handshakeMs, giveUp);
+    dialling += 1;
+    try {
+      checkCapacity();
+      const admitted = await admit(request);
+      checkCapacity();
+      checkProvider(admitted.provider);
+      if (wire.destroyed) return;
+      wire.off('timeout', giveUp);
+      wire.off('error', giveUp);
+      open(admitted, request, wire, head);
+    } catch (error) {
+      refuse(error, request, wire, address);
+    } finally {
+      dialling -= 1;
+    }
+  };
+  const refuse = (error: unknown, request: IncomingMessage, wire: Socket, address: string) => {
+    const told = toGatewayError(error);
+    observer.rejected?.(told, address);
+    if (!wire.destroyed) refuseUpgrade(wire, told, requestIdOf(request.headers));
+  };
+  // What is wrong with a handshake is told like every other error.
+  sockets.on('wsClientError', (error, wire, request) =>
+    refuse(new GatewayError('invalid_request', `The WebSocket handshake is not valid: ${error.message}`), request, wire as Socket, request.socket.remoteAddress ?? ''),
+  );
+
+  server.server.on('upgrade', (request, wire, head) => void accept(request, wire as Socket, head));
+  server.get(TUNNEL_PATH, { schema: { hide: true } }, (request, reply) => {
+    const message = `This is where providers' proxies dial in: "tollgate provide" opens a WebSocket here, with the subprotocol ${TUNNEL_PROTOCOL}`;
+    return reply
+      .code(426)
+      .headers({ upgrade: 'websocket', connection: 'upgrade', 'x-request-id': request.id })
+      .send({ error: { message, type: 'invalid_request', code: 426, param: null } });
+  });
+  const stopListening = registry.onSuperseded((connection) => tunnels.get(connection)?.replaced());
+
+  return {
+    session: (connection) => tunnels.get(connection)?.session() ?? null,
+    count() {
+      let connections = 0;
+      let streams = 0;
+      for (const tunnel of tunnels.values()) {
+        if (tunnel.session() !== null) connections += 1;
+        streams += tunnel.streams();
+      }
+      return { connections, streams };
+    },
+    async close(drainMs) {
+      closing = true;
+      const open = [...tunnels.values()];
+      for (const tunnel of open) tunnel.drain(drainMs);
+      await Promise.all(open.map(({ closed }) => closed));
+      stopListening();
+    },
+  };
+}
+
+/** False for a credential that was revoked or has expired. */
+async function stillOpens(authenticate: AdmitOptions['authenticate'], { headers }: IncomingMessage, address: string): Promise<boolean> {
+  try {
+    await authenticate(headers, address);
+    return true;
+  } catch (error) {
+    return !(error instanceof GatewayError && error.code === 'unauthorized');
+  }
+}

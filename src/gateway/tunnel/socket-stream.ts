@@ -1,0 +1,118 @@
+import { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+
+/** The bytes of a WebSocket, both ways. */
+export interface SocketStream extends Duplex {
+  /** Whatever still arrives is dropped. What is written is still sent. */
+  deafen(): void;
+}
+
+/** Longest message that is sent. A longer one would hold back what comes after it, and its receiver has to keep it whole. */
+const MESSAGE_BYTES_MAX = 64 * 1024;
+
+/**
+ * Bytes that may wait in memory for a slow socket before the session is told to wait. An HTTP/2 session of Node reads nothing while a write of
+ * it is not done: two busy ends would wait for each other for ever if this were less than what flow control lets one of them send.
+ */
+const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Time for the other end to close its side. */
+const LINGER_MS = 1_000;
+
+const BINARY = { binary: true, compress: false } as const;
+
+type Done = (error?: Error | null) => void;
+
+/**
+ * A WebSocket as a duplex for an HTTP/2 session of either side to run on. What the session writes at once is sent as one message: with one for
+ * each frame, as `createWebSocketStream` has it, a streamed reply costs its receiver four times as much. Make it before anything can arrive: on
+ * the client's side before `open`.
+ */
+export function createSocketStream(socket: WebSocket): SocketStream {
+  return new Stream(socket);
+}
+
+class Stream extends Duplex implements SocketStream {
+  readonly #socket: WebSocket;
+  #deaf = false;
+
+  constructor(socket: WebSocket) {
+    super({ readableHighWaterMark: MESSAGE_BYTES_MAX, writableHighWaterMark: MESSAGE_BYTES_MAX });
+    this.#socket = socket;
+    socket.binaryType = 'nodebuffer';
+    socket.on('message', (message, isBinary) => {
+      if (this.#deaf) return;
+      if (!isBinary) this.destroy(new Error('a text message on a tunnel'));
+      else if (!this.push(message)) socket.pause();
+    });
+    // A session has no half-closed state worth keeping: whoever closes the socket ends it.
+    socket.on('close', () => this.destroy());
+    socket.on('error', (error) => this.destroy(error));
+  }
+
+  deafen(): void {
+    this.#deaf = true;
+    this.#resume();
+  }
+
+  override _read(): void {
+    this.#resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
+    this.#whenOpen(done, () => this.#send([chunk], chunk.byteLength, done));
+  }
+
+  override _writev(writes: { readonly chunk: Buffer }[], done: Done): void {
+    this.#whenOpen(done, () => {
+      let group: Buffer[] = [];
+      let bytes = 0;
+      for (const { chunk } of writes) {
+        if (bytes > 0 && bytes + chunk.byteLength > MESSAGE_BYTES_MAX) {
+          this.#send(group, bytes, null);
+          group = [];
+          bytes = 0;
+        }
+        group.push(chunk);
+        bytes += chunk.byteLength;
+      }
+      this.#send(group, bytes, done);
+    });
+  }
+
+  override _final(done: Done): void {
+    this.#socket.close();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    const socket = this.#socket;
+    this.deafen();
+    if (socket.readyState === socket.CONNECTING) socket.terminate();
+    else if (socket.readyState !== socket.CLOSED) {
+      socket.close();
+      const late = setTimeout(() => socket.terminate(), LINGER_MS);
+      socket.once('close', () => clearTimeout(late));
+    }
+    done(error);
+  }
+
+  #resume(): void {
+    if (this.#socket.isPaused) this.#socket.resume();
+  }
+
+  #whenOpen(done: Done, send: () => void): void {
+    if (this.#socket.readyState === this.#socket.OPEN) send();
+    else if (this.#socket.readyState === this.#socket.CONNECTING) this.#socket.once('open', send);
+    else done(new Error('the tunnel is closed'));
+  }
+
+  /** `done` is called at once while little waits. */
+  #send(group: readonly Buffer[], bytes: number, done: Done | null): void {
+    const socket = this.#socket;
+    const message = group.length === 1 ? group[0]! : Buffer.concat(group, bytes);
+    if (done !== null && socket.bufferedAmount + bytes > SEND_BUFFER_BYTES_MAX) return socket.send(message, BINARY, done);
+    socket.send(message, BINARY);
+    done?.();
+  }
+}

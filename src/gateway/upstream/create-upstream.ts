@@ -1,0 +1,17 @@
+import type { DirectEndpoint, TunnelEndpoint } from '../call.ts';
+import type { Upstream, UpstreamOf } from './upstream.ts';
+
+export interface UpstreamWays {
+  readonly direct: UpstreamOf<DirectEndpoint>;
+  readonly tunnel: UpstreamOf<TunnelEndpoint>;
+}
+
+/** Reaches every endpoint in the way of its kind. */
+export function createUpstream({ direct, tunnel }: UpstreamWays): Upstream {
+  return {
+    send: (endpoint, request, last) => (endpoint.kind === 'direct' ? direct.send(endpoint, request, last) : tunnel.send(endpoint, request, last)),
+    async close() {
+      await Promise.all([direct.close(), tunnel.close()]);
+    },
+  };
+}

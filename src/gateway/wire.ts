@@ -1,0 +1,20 @@
+/* What the provider's proxy shares with the gateway: the tunnel's wire and the shapes of a configuration. The rest of the gateway is not loaded for it. */
+export * from './tunnel/wire.ts';
+export { createSocketStream, type SocketStream } from './tunnel/socket-stream.ts';
+export type { CommandTarget, HttpTarget, Service, ServiceConfig, Target } from './config.ts';
+export type { Primitive } from './call.ts';
+export { createScrubber } from './observe/redaction.ts';
+export { formatLine } from './observe/text-line.ts';
+export { printable } from './catalog/names.ts';
+export { BLOCK_TABLES, readBlocks } from './config-blocks/blocks.ts';
+export { optionalBearerKey, readUrl } from './config-blocks/block-options.ts';
+export { domainFault } from './config-domain.ts';
+export { freeze } from './config-freeze.ts';
+export { indexLines } from './config-lines.ts';
+export { option } from './config-option.ts';
+export { ConfigError, nearest, show, WrongValue, type ConfigProblem } from './config-problem.ts';
+export { complain, isTable, unknownKey, type Environment, type Reading } from './config-reading.ts';
+export { readTable, valuesOf } from './config-table.ts';
+export { parseToml, readTomlFile } from './config-toml.ts';
+export { toRegistrationDocument } from './registry/document.ts';
+export { resetStream, watchEnd } from './tunnel/stream-end.ts';

@@ -1,0 +1,16 @@
+export interface Backoff {
+  /** Milliseconds to wait before the next try: anything from 0 to a bound that doubles with each try. */
+  next(): number;
+  reset(): void;
+}
+
+/** Full jitter: many proxies that lost the same router come back spread over the whole time, not in waves. */
+export function createBackoff(random: () => number, { baseMs = 250, maxMs = 15_000 }: { readonly baseMs?: number; readonly maxMs?: number } = {}): Backoff {
+  let tries = 0;
+  return {
+    next: () => Math.floor(random() * Math.min(maxMs, baseMs * 2 ** Math.min(tries++, 30))),
+    reset() {
+      tries = 0;
+    },
+  };
+}

@@ -1,0 +1,236 @@
+import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { WebSocket } from 'ws';
+import { CONTROL_PATH, createSocketStream, TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_PROTOCOL, type RegistrationProblem } from '#gateway/wire';
+import { answerControl } from './control.ts';
+import type { Log } from './log.ts';
+import type { Wallet } from './wallet/index.ts';
+
+export interface ConnectionOptions {
+  /** ws:// or wss:// address of the tunnel. */
+  readonly url: string;
+  /** With the provider's credential. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly document: string;
+  readonly wallet: Wallet | null;
+  /** The router as the signed registration names it. */
+  readonly router: string;
+  /** Calls that may run at once; the gateway keeps more waiting. */
+  readonly streamsMax: number;
+  /** A router that says nothing this long is gone. */
+  readonly silenceMs: number;
+  /** Takes one call. */
+  readonly serve: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+  /** All services can be called. */
+  readonly ready: () => void;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/** Why a connection is not, or no longer, the one to have. */
+export type Ending =
+  | { readonly kind: 'lost'; readonly why: string }
+  /** The router answered the dial with an HTTP error. `retryAfterMs` is what it asked for; `skewMs` is this machine's clock minus the router's. */
+  | {
+      readonly kind: 'rejected';
+      readonly status: number;
+      readonly message: string;
+      readonly retryAfterMs: number | null;
+      readonly skewMs: number | null;
+    }
+  | { readonly kind: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
+  | { readonly kind: 'replaced' }
+  /** The router stops: running calls go on here, and another connection is needed. */
+  | { readonly kind: 'draining' };
+
+export interface Connection {
+  readonly ending: Promise<Ending>;
+  /** Settles when the socket is closed. */
+  readonly closed: Promise<void>;
+  /** Tells the gateway to send no more calls, and closes when those that run have ended, at the latest after `ms`. */
+  drain(ms: number): void;
+  /** Closes at once. */
+  destroy(): void;
+}
+
+const HANDSHAKE_MS = 10_000;
+/** From the open socket to the registered services. */
+const READY_MS = 30_000;
+/** What a peer may take to let go of a connection that is over. */
+const CLOSE_MS = 2_000;
+const ANSWER_BYTES_MAX = 4_096;
+
+/** What one call may have on its way to a stalled upstream, and all calls of the tunnel together. */
+const STREAM_WINDOW = 256 * 1024;
+const TUNNEL_WINDOW = 16 * 1024 * 1024;
+
+/** Dials the router, registers, and serves calls until the connection ends. */
+export function connect(options: ConnectionOptions): Connection {
+  const { log, streamsMax, silenceMs } = options;
+  const ending = Promise.withResolvers<Ending>();
+  const closed = Promise.withResolvers<void>();
+  const socket = new WebSocket(options.url, [TUNNEL_PROTOCOL], {
+    headers: options.headers,
+    perMessageDeflate: false,
+    handshakeTimeout: HANDSHAKE_MS,
+    maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
+    followRedirects: false,
+  });
+  // Before the socket opens: what the gateway says first would be lost otherwise, and it says it at once.
+  const duplex = createSocketStream(socket);
+  let session: ServerHttp2Session | null = null;
+  let control: { readonly stream: ServerHttp2Stream; readonly end: ReturnType<typeof answerControl> } | null = null;
+  let running = 0;
+  /** This side stops. */
+  let leaving = false;
+  /** The router stops. */
+  let drained = false;
+  const timers = new Set<NodeJS.Timeout>();
+  const later = (ms: number, what: () => void) => timers.add(setTimeout(what, ms).unref());
+
+  const destroy = () => socket.terminate();
+  const end = (how: Ending) => {
+    // Another connection took over as it was meant to: what still runs here is finished here.
+    if (how.kind === 'replaced' && (leaving || drained)) return;
+    drained = how.kind === 'draining';
+    ending.resolve(how);
+    if (!drained) destroy();
+  };
+  const lost = (why: string) => end({ kind: 'lost', why });
+
+  function onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    // Each stream has its own end; without a listener its error would end the process.
+    stream.on('error', () => {});
+    if (headers[':path'] === CONTROL_PATH && control === null) return openControl(stream);
+    running++;
+    stream.on('close', () => {
+      running--;
+      if (leaving && running === 0) finish();
+    });
+    options.serve(stream, headers);
+  }
+
+  function openControl(stream: ServerHttp2Stream): void {
+    const ready = setTimeout(() => lost('the router did not register the services in time'), READY_MS);
+    timers.add(ready);
+    const answered = answerControl({
+      stream,
+      document: options.document,
+      wallet: options.wallet,
+      router: options.router,
+      welcomed: ({ provider, account, version }) => log.info({ provider, account, router_version: version }, 'connected to the router'),
+      registered(services) {
+        clearTimeout(ready);
+        for (const service of services) log.info({ service }, 'registered');
+        options.ready();
+      },
+      refused: (message, problems) => end({ kind: 'refused', message, problems }),
+      replaced: () => end({ kind: 'replaced' }),
+      draining: () => end({ kind: 'draining' }),
+      broken: (why) => {
+        if (!leaving) lost(why);
+      },
+    });
+    control = { stream, end: answered };
+    if (leaving) answered.send({ type: 'draining' });
+  }
+
+  /** All calls have ended: what was written is delivered, then both sides let go. */
+  function finish(): void {
+    control?.stream.end();
+    control?.stream.close();
+    session?.close();
+    later(CLOSE_MS, destroy);
+  }
+
+  socket.on('open', () => {
+    session = performServerHandshake(duplex, {
+      settings: { enablePush: false, maxConcurrentStreams: streamsMax + 1, initialWindowSize: STREAM_WINDOW },
+      // Bounds that protect a server from strangers. This one dialled its only client, which cancels as its own clients leave;
+      // memory is bounded by the number of streams and their windows.
+      maxSessionMemory: 4_096,
+      streamResetBurst: 1_000_000,
+      streamResetRate: 1_000_000,
+    });
+    session.setLocalWindowSize(TUNNEL_WINDOW);
+    session.on('error', (error: Error) => lost(`the tunnel broke: ${error.message}`));
+    session.on('goaway', () => {
+      end({ kind: 'draining' });
+      leaving = true;
+      if (running === 0) finish();
+    });
+    session.on('close', () => later(CLOSE_MS, destroy));
+    session.on('stream', onStream);
+    later(HANDSHAKE_MS, () => {
+      if (control === null) lost('the router did not open the control stream');
+    });
+    if (leaving) finish();
+  });
+  socket.on('upgrade', ({ socket: wire }: IncomingMessage) => {
+    timers.add(keepAlive(socket, wire, silenceMs, () => lost(`the router was silent for ${silenceMs / 1000} s`)));
+  });
+  socket.on('unexpected-response', (_request, response: IncomingMessage) => {
+    void readAnswer(response, Object.values(options.headers)).then((message) => end({ kind: 'rejected', status: response.statusCode ?? 0, message, ...readHeaders(response, options.now()) }));
+  });
+  // The duplex fails with the socket; both must be listened to.
+  duplex.on('error', () => {});
+  socket.on('error', (error) => lost(error.message || (error as NodeJS.ErrnoException).code || 'the connection failed'));
+  socket.on('close', () => {
+    for (const timer of timers) clearTimeout(timer);
+    session?.destroy();
+    lost('the router closed the connection');
+    closed.resolve();
+  });
+
+  return {
+    ending: ending.promise,
+    closed: closed.promise,
+    drain(ms) {
+      if (leaving) return;
+      leaving = true;
+      control?.end.send({ type: 'draining' });
+      if (session === null) return destroy();
+      if (running === 0) return finish();
+      later(ms, destroy);
+    },
+    destroy,
+  };
+}
+
+/** Pings, and tells when nothing at all has come for `silenceMs`. */
+function keepAlive(socket: WebSocket, wire: Socket, silenceMs: number, silent: () => void): NodeJS.Timeout {
+  let heard = 0;
+  let missed = 0;
+  return setInterval(() => {
+    missed = wire.bytesRead === heard ? missed + 1 : 0;
+    heard = wire.bytesRead;
+    if (missed >= PINGS_MISSED_MAX) silent();
+    else if (socket.readyState === WebSocket.OPEN) socket.ping();
+  }, silenceMs / PINGS_MISSED_MAX).unref();
+}
+const PINGS_MISSED_MAX = 3;
+
+/** What the router says in place of a tunnel, without the credential, should it repeat what it was shown. */
+async function readAnswer(response: IncomingMessage, credentials: readonly string[]): Promise<string> {
+  let text = '';
+  let words = response.statusMessage ?? '';
+  try {
+    for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
+      text += chunk;
+      if (text.length > ANSWER_BYTES_MAX) break;
+    }
+    const body = JSON.parse(text) as { error?: { message?: unknown } } | null;
+    if (typeof body?.error?.message === 'string') words = body.error.message;
+  } catch {
+    // Not JSON, or cut: the words of the status have to do.
+  }
+  return credentials.reduce((masked, credential) => masked.replaceAll(credential.replace(/^Bearer /, ''), '[redacted]'), words).slice(0, WORDS_MAX);
+}
+const WORDS_MAX = 500;
+
+function readHeaders({ headers }: IncomingMessage, now: number): { readonly retryAfterMs: number | null; readonly skewMs: number | null } {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  const date = Date.parse(headers.date ?? '');
+  return { retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : null, skewMs: Number.isNaN(date) ? null : now - date };
+}

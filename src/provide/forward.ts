@@ -1,0 +1,168 @@
+import type { IncomingHttpHeaders as Http1Headers } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import type { HttpTarget, ProxyFailure } from '#gateway/wire';
+import { breakOff, refuse } from './own-reply.ts';
+import { takeBody } from './request-body.ts';
+
+/** Passes one call on to where its service runs. `rest` is what parseServicePath found below the service. */
+export type Forward = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rest: string) => void;
+
+export interface ForwardOptions {
+  readonly target: HttpTarget;
+  /** Connections to upstreams, kept for all calls. */
+  readonly dispatcher: Dispatcher;
+  /** The upstream failed; `error` is for the provider's own log. */
+  readonly failed: (failure: ProxyFailure, error: Error) => void;
+}
+
+/** Forwards calls to an HTTP service: bodies as they are in both directions, each side held back by the other, cancelled with the call. */
+export function createForward({ target, dispatcher, failed }: ForwardOptions): Forward {
+  const url = new URL(target.url);
+  const base = url.pathname.replace(/\/$/, '');
+  const credential = target.apiKey === null ? [] : ['authorization', `Bearer ${target.apiKey}`];
+
+  return (stream, headers, rest) => {
+    if (leavesBase(rest)) return refuse(stream, 'unknown_service');
+    const query = rest.includes('?') ? '' : url.search;
+    const path = `${base}${rest}${query}`;
+    const method = headers[':method'] ?? 'POST';
+    takeBody(stream, (body) => {
+      const exchange = new Exchange(stream, body, failed);
+      const sent = requestHeaders(headers, body, credential);
+      dispatcher.dispatch({ origin: url.origin, path: path.startsWith('/') ? path : `/${path}`, method, headers: sent, body }, exchange);
+    });
+  };
+}
+
+/** A path with a `..` in it could lead an upstream out of the part of it that is on offer. */
+function leavesBase(rest: string): boolean {
+  if (rest !== '' && rest[0] !== '/' && rest[0] !== '?') return true;
+  const path = rest.split('?', 1)[0]!;
+  return /[.%\\]/.test(path) && /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/\\]|%2f|%5c)/i.test(path);
+}
+
+/** Of one connection only, or written anew for the next. */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+];
+/** What a caller shows to a gateway is not for the provider's upstream. */
+const CREDENTIALS = [
+  'authorization',
+  'cookie',
+  'x-api-key',
+  'api-key',
+  'x-admin-key',
+  'sign-in-with-x',
+  'x-sign-in-with-x',
+  'x-siwx',
+  'payment-signature',
+  'x-payment',
+];
+const NOT_SENT: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...CREDENTIALS, 'host', 'expect', 'content-length']);
+const NOT_RETURNED: ReadonlySet<string> = new Set(HOP_BY_HOP);
+const OURS = 'x-tollgate-';
+
+function requestHeaders(headers: IncomingHttpHeaders, body: Buffer | Readable | null, credential: readonly string[]): string[] {
+  const sent = [...credential];
+  for (const name in headers) {
+    if (name[0] === ':' || NOT_SENT.has(name) || name.startsWith(OURS)) continue;
+    const value = headers[name];
+    if (typeof value === 'string') sent.push(name, value);
+    else if (value !== undefined) for (const each of value) sent.push(name, each);
+  }
+  // undici writes the length of a body that it has whole.
+  const length = headers['content-length'];
+  if (typeof length === 'string' && body !== null && !Buffer.isBuffer(body)) sent.push('content-length', length);
+  return sent;
+}
+
+function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeaders {
+  const named = headers.connection?.toLowerCase().split(/\s*,\s*/);
+  const reply: OutgoingHttpHeaders = { ':status': status };
+  for (const name in headers) {
+    if (NOT_RETURNED.has(name) || name.startsWith(OURS) || named?.includes(name)) continue;
+    reply[name] = headers[name];
+  }
+  return reply;
+}
+
+/** One call between a stream of the tunnel and an upstream's connection. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #stream: ServerHttp2Stream;
+  readonly #body: Buffer | Readable | null;
+  readonly #failed: ForwardOptions['failed'];
+  #controller: Dispatcher.DispatchController | null = null;
+  #left = false;
+  #ended = false;
+
+  constructor(stream: ServerHttp2Stream, body: Buffer | Readable | null, failed: ForwardOptions['failed']) {
+    this.#stream = stream;
+    this.#body = body;
+    this.#failed = failed;
+    const leave = () => this.#leave();
+    stream.on('aborted', leave);
+    stream.on('close', leave);
+    stream.on('drain', () => this.#controller?.resume());
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#left) controller.abort(CANCELLED);
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Http1Headers): void {
+    // 100 Continue and its kind are between the upstream and this proxy.
+    if (status < 200 || this.#left) return;
+    try {
+      this.#stream.respond(replyHeaders(status, headers));
+    } catch (error) {
+      // A header that HTTP/2 does not carry, such as two lengths.
+      controller.abort(error as Error);
+    }
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#left && !this.#stream.write(chunk)) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true;
+    if (!this.#left) this.#stream.end();
+    if (this.#body !== null && !Buffer.isBuffer(this.#body)) this.#body.destroy();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#ended = true;
+    if (this.#left) return;
+    const failure = this.#classify(error);
+    this.#failed(failure, error);
+    if (this.#stream.headersSent) breakOff(this.#stream);
+    else refuse(this.#stream, failure);
+  }
+
+  #classify(error: Error): ProxyFailure {
+    if ((error as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT') return 'upstream_timeout';
+    // Without a connection the request never began.
+    return this.#controller === null ? 'upstream_unreachable' : 'upstream_broken';
+  }
+
+  /** The gateway gave the call up, or the tunnel is gone. */
+  #leave(): void {
+    if (this.#ended || this.#left) return;
+    this.#left = true;
+    this.#controller?.abort(CANCELLED);
+    if (this.#body !== null && !Buffer.isBuffer(this.#body)) this.#body.destroy();
+  }
+}
+const CANCELLED = new Error('the call was cancelled');

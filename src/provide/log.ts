@@ -1,0 +1,47 @@
+import { createScrubber, formatLine } from '#gateway/wire';
+
+const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LEVELS)[number];
+
+type Write = (facts: Readonly<Record<string, unknown>>, text: string) => void;
+
+/** The proxy's log. Facts are plain values; of an Error its message is written. */
+export type Log = Readonly<Record<Exclude<LogLevel, 'silent'>, Write>>;
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  /** `text` for people, `json` for machines. */
+  readonly style: 'json' | 'text';
+  readonly color?: boolean;
+  /** Values that never appear, whatever carries them. What looks like a secret is masked as well. */
+  readonly secrets: readonly (string | null)[];
+  /** Takes finished lines, each with its line end. */
+  readonly write: (line: string) => void;
+  readonly now: () => number;
+}
+
+/** Structured lines without secrets, in the form of the gateway's. */
+export function createLog({ level, style, color = false, secrets, write, now }: LogOptions): Log {
+  const scrub = createScrubber(secrets);
+  const least = LEVELS.indexOf(level);
+  const at =
+    (name: Exclude<LogLevel, 'silent'>): Write =>
+    (facts, text) => {
+      if (LEVELS.indexOf(name) < least) return;
+      const line = scrub(JSON.stringify({ level: name, time: now(), ...facts, msg: text }, style === 'json' ? messageOfError : forTerminal));
+      write(style === 'json' ? `${line}\n` : formatLine(line, color));
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function messageOfError(_name: string, value: unknown): unknown {
+  return value instanceof Error ? value.message : value;
+}
+
+/** What tools and routers say must not move the cursor of a terminal. */
+function forTerminal(name: string, value: unknown): unknown {
+  const plain = messageOfError(name, value);
+  return typeof plain === 'string' ? plain.replace(/\p{Cc}+/gu, ' ') : plain;
+}
+
+export const LOG_LEVELS: readonly LogLevel[] = LEVELS;

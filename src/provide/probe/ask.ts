@@ -1,0 +1,86 @@
+import { request } from 'undici';
+import { ProbeFailure } from './check.ts';
+
+export interface Question {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Secret, as a bearer token. */
+  readonly apiKey?: string | null;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+const ANSWER_MS = 30_000;
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+const SHOWN = 200;
+
+/** One request to its end. Rejects with ProbeFailure when there is no answer. */
+export async function ask({ method, url, headers = {}, apiKey = null, body }: Question): Promise<Answer> {
+  try {
+    const response = await request(url, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+        ...headers,
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > ANSWER_BYTES_MAX) throw new ProbeFailure('the answer is too long');
+    }
+    return { status: response.statusCode, headers: response.headers, text: Buffer.concat(chunks).toString('utf8') };
+  } catch (error) {
+    if (error instanceof ProbeFailure) throw error;
+    throw new ProbeFailure(`does not answer: ${describe(error as NodeJS.ErrnoException)}`);
+  }
+}
+
+function describe(error: NodeJS.ErrnoException): string {
+  if (error.name === 'TimeoutError') return `nothing within ${ANSWER_MS / 1000} s`;
+  // Of a host with several addresses the error of each is inside, and the message is empty.
+  const inner = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException | undefined) : undefined;
+  return error.message || inner?.message || error.code || error.name;
+}
+
+/** Throws ProbeFailure with the server's own words when the answer is no success. */
+export function mustSucceed({ status, text }: Answer): void {
+  if (status >= 200 && status < 300) return;
+  const words = wordsOf(text);
+  throw new ProbeFailure(`answers with status ${status}${words === '' ? '' : `: ${words}`}`);
+}
+
+/** The answer as a JSON object. Throws ProbeFailure. */
+export function jsonObject(text: string, what: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new ProbeFailure(`${what} is not JSON`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ProbeFailure(`${what} is no JSON object`);
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function wordsOf(text: string): string {
+  let words = text;
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown } | string };
+    words = typeof error === 'string' ? error : String(error?.message ?? text);
+  } catch {
+    // Not JSON: as it is.
+  }
+  return words.replace(/\p{C}+/gu, ' ').trim().slice(0, SHOWN);
+}

@@ -1,0 +1,47 @@
+import type { ServiceConfig } from '#gateway/wire';
+import type { ProviderConfig } from '../provider-file.ts';
+import type { Wallet } from '../wallet/index.ts';
+import { agentCheck } from './agent.ts';
+import { runCheck, type Check, type CheckResult } from './check.ts';
+import { mediaCheck } from './media.ts';
+import { modelChecks } from './model.ts';
+import { routerChecks } from './router.ts';
+import { toolCheck, type CommandRun } from './tool.ts';
+
+export type { Check, CheckResult, CommandRun };
+
+/** Everything about a provider's file that can be tried out, in its order. */
+export function providerChecks(config: ProviderConfig, wallet: Wallet | null, run: CommandRun): readonly Check[] {
+  return [...routerChecks(config.router, wallet), ...config.services.flatMap((each) => serviceChecks(each, run))];
+}
+
+function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): readonly Check[] {
+  if (service.primitive === 'tool') return [toolCheck(service, target, run)];
+  // Only tools are run as commands.
+  if (target.kind !== 'http') return [];
+  switch (service.primitive) {
+    case 'model':
+      return modelChecks(service, target);
+    case 'agent':
+      return [agentCheck(service, target)];
+    case 'image':
+    case 'video':
+      return [mediaCheck(service, target)];
+  }
+}
+
+/** At once, so that a slow upstream does not keep the others waiting and a small one is not overrun. */
+const AT_ONCE = 4;
+
+/** Runs all checks; `report` gets each result in the order of the checks. Resolves with whether all went well. */
+export async function runChecks(checks: readonly Check[], now: () => number, report: (check: Check, result: CheckResult) => void): Promise<boolean> {
+  const results: Promise<CheckResult>[] = [];
+  let ok = true;
+  for (const [index, check] of checks.entries()) {
+    for (let next = results.length; next < Math.min(index + AT_ONCE, checks.length); next++) results.push(runCheck(checks[next]!, now));
+    const result = await results[index]!;
+    ok &&= result.ok;
+    report(check, result);
+  }
+  return ok;
+}

@@ -1,0 +1,57 @@
+import type { HttpTarget, Service } from '#gateway/wire';
+import { ask, jsonObject, mustSucceed } from './ask.ts';
+import { ProbeFailure, type Check } from './check.ts';
+
+type ModelService = Extract<Service, { primitive: 'model' }>;
+
+/** A model answers one small chat, whole and streamed, and says each time what it used. */
+export function modelChecks(service: ModelService, target: HttpTarget): readonly Check[] {
+  const { upstreamModel, outputModalities } = service.model;
+  if (!outputModalities.includes('text')) {
+    return [{ kind: 'model', name: service.name, run: async () => 'not asked: it does not answer with text' }];
+  }
+  const chat = async (more: object) => {
+    const body = { model: upstreamModel, messages: [{ role: 'user', content: 'Say ok.' }], max_tokens: 1, ...more };
+    const answer = await ask({ method: 'POST', url: `${target.url}/chat/completions`, apiKey: target.apiKey, body });
+    mustSucceed(answer);
+    return answer;
+  };
+  return [
+    {
+      kind: 'model',
+      name: service.name,
+      run: async () => `answers, ${usageOf(jsonObject((await chat({})).text, 'the answer'), 'the answer')}`,
+    },
+    {
+      kind: 'model',
+      name: service.name,
+      async run() {
+        const { headers, text } = await chat({ stream: true, stream_options: { include_usage: true } });
+        const type = String(headers['content-type'] ?? 'none');
+        if (!type.startsWith('text/event-stream')) throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
+        return `streams, ${usageOf(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
+      },
+    },
+  ];
+}
+
+/** The data of the last event before the end marker. */
+function lastChunk(text: string): Readonly<Record<string, unknown>> {
+  const events = text
+    .split(/\r\n|\r|\n/)
+    .filter((line) => line.startsWith('data:'))
+    .map((line) => line.slice(5).trim());
+  if (events.at(-1) !== '[DONE]') throw new ProbeFailure('streaming: the last line is not data: [DONE]');
+  if (events.length < 2) throw new ProbeFailure('streaming: nothing comes before [DONE]');
+  return jsonObject(events.at(-2)!, 'streaming: the last chunk');
+}
+
+/** Earnings are counted by these numbers. A total is not needed. */
+function usageOf({ usage }: Readonly<Record<string, unknown>>, where: string): string {
+  if (typeof usage !== 'object' || usage === null) throw new ProbeFailure(`${where} has no usage: calls would earn nothing`);
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage as Record<string, unknown>;
+  for (const [name, count] of Object.entries({ prompt_tokens: prompt, completion_tokens: completion })) {
+    if (!Number.isSafeInteger(count) || (count as number) < 0) throw new ProbeFailure(`${where} has a usage whose ${name} is no count of tokens`);
+  }
+  return `usage ${prompt as number} + ${completion as number} tokens`;
+}

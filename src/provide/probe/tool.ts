@@ -1,0 +1,105 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { CommandTarget, HttpTarget, Service } from '#gateway/wire';
+import type { Log } from '../log.ts';
+import { startSession } from '../stdio/session.ts';
+import { ask, jsonObject, mustSucceed } from './ask.ts';
+import { ProbeFailure, type Check } from './check.ts';
+
+type ToolService = Extract<Service, { primitive: 'tool' }>;
+type JsonObject = Readonly<Record<string, unknown>>;
+
+export interface CommandRun {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly log: Log;
+}
+
+/** The newest revision that begins with `initialize`, and the one without. */
+const LEGACY = '2025-11-25';
+const MODERN = '2026-07-28';
+const STOP = { termMs: 1_000, killMs: 5_000 };
+const LIST_MS = 30_000;
+
+/** An MCP server can be initialised and lists its tools; those with a price of their own are among them. */
+export function toolCheck(service: ToolService, target: HttpTarget | CommandTarget, run: CommandRun): Check {
+  return {
+    kind: 'tool',
+    name: service.name,
+    async run() {
+      const result = target.kind === 'http' ? await listByHttp(target, run.version) : await listByCommand(service.name, target, run);
+      const { tools, nextCursor } = result;
+      if (!Array.isArray(tools)) throw new ProbeFailure('tools/list has no list of tools');
+      const names = new Set(tools.map((tool) => (tool as { name?: unknown } | null)?.name));
+      const missing = nextCursor === undefined ? Object.keys(service.variants).filter((name) => !names.has(name)) : [];
+      if (missing.length > 0) throw new ProbeFailure(`prices are set for tools that it does not have: ${missing.join(', ')}`);
+      return `${names.size}${nextCursor === undefined ? '' : ' and more'} tools`;
+    },
+  };
+}
+
+async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise<JsonObject> {
+  const post = (message: object, headers: Readonly<Record<string, string>> = {}) =>
+    ask({ method: 'POST', url, apiKey, headers: { accept: 'application/json, text/event-stream', ...headers }, body: { jsonrpc: '2.0', ...message } });
+  const clientInfo = { name: 'tollgate', version };
+  const first = await post({ id: 1, method: 'initialize', params: { protocolVersion: LEGACY, capabilities: {}, clientInfo } });
+  if (first.status === 400 || first.status === 404) {
+    const meta = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientCapabilities': {} };
+    const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' };
+    const listed = await post({ id: 1, method: 'tools/list', params: { _meta: meta } }, headers);
+    // The refusal of `initialize` says more of a server that knows neither.
+    if (listed.status >= 400) mustSucceed(first);
+    return resultOf(listed.text, 1, 'tools/list');
+  }
+  mustSucceed(first);
+  const { protocolVersion } = resultOf(first.text, 1, 'initialize');
+  const session = first.headers['mcp-session-id'];
+  const headers = { 'mcp-protocol-version': String(protocolVersion), ...(typeof session === 'string' ? { 'mcp-session-id': session } : {}) };
+  await post({ method: 'notifications/initialized' }, headers);
+  const listed = await post({ id: 2, method: 'tools/list' }, headers);
+  mustSucceed(listed);
+  // A server may keep its sessions to itself.
+  if (typeof session === 'string') await ask({ method: 'DELETE', url, apiKey, headers }).catch(() => {});
+  return resultOf(listed.text, 2, 'tools/list');
+}
+
+/** The response with this id, out of a JSON reply or out of a stream of events. */
+function resultOf(text: string, id: number, method: string): JsonObject {
+  const data = text
+    .split(/\r\n|\r|\n/)
+    .filter((line) => line.startsWith('data:'))
+    .map((line) => line.slice(5));
+  const messages = (text.trimStart().startsWith('{') ? [text] : data).map((each) => jsonObject(each, `the answer to ${method}`));
+  const response = messages.find((message) => message['id'] === id);
+  if (!response) throw new ProbeFailure(`there is no response to ${method}`);
+  const { result, error } = response;
+  if (typeof result === 'object' && result !== null) return result as JsonObject;
+  throw new ProbeFailure(`${method} is refused: ${String((error as { message?: unknown } | undefined)?.message)}`);
+}
+
+async function listByCommand(service: string, target: CommandTarget, { env, version, log }: CommandRun): Promise<JsonObject> {
+  const session = startSession({ service, target, env, version, log });
+  try {
+    await session.initialized;
+  } catch (error) {
+    // How it ended says more than that it did not answer.
+    const how = await Promise.race([session.ended, pause(0, null)]);
+    session.kill();
+    throw new ProbeFailure(how === null ? (error as Error).message : `the process ${how}`);
+  }
+  const { promise, resolve, reject } = Promise.withResolvers<JsonObject>();
+  const timer = setTimeout(() => reject(new ProbeFailure(`no response to tools/list within ${LIST_MS / 1000} s`)), LIST_MS);
+  session.ask(
+    { jsonrpc: '2.0', method: 'tools/list' },
+    {
+      notification() {},
+      response: (message) => resolve(message),
+      broken: () => reject(new ProbeFailure('the process ended before it listed its tools')),
+    },
+  );
+  try {
+    return resultOf(JSON.stringify({ ...(await promise), id: 1 }), 1, 'tools/list');
+  } finally {
+    clearTimeout(timer);
+    await session.stop(STOP);
+  }
+}

@@ -1,0 +1,150 @@
+import { dirname, resolve } from 'node:path';
+import {
+  BLOCK_TABLES,
+  complain,
+  ConfigError,
+  freeze,
+  indexLines,
+  isTable,
+  parseToml,
+  readBlocks,
+  readTable,
+  readTomlFile,
+  show,
+  unknownKey,
+  valuesOf,
+  type Environment,
+  type Reading,
+  type ServiceConfig,
+} from '#gateway/wire';
+import { ROUTER_OPTIONS } from './router-options.ts';
+import { loadWallet } from './wallet/load-wallet.ts';
+import { WalletError, type Wallet } from './wallet/wallet.ts';
+
+/** A provider's own configuration: the router to dial, who to be there, and what to offer. Read once at start and frozen. */
+export interface ProviderConfig {
+  /** Path of the TOML file; null where it was text alone. */
+  readonly file: string | null;
+  readonly router: RouterConfig;
+  /** At least one. All have the same `service.providerName`. */
+  readonly services: readonly ServiceConfig[];
+}
+
+export interface RouterConfig {
+  /** Without a trailing slash; paths such as TUNNEL_PATH are appended. */
+  readonly url: string;
+  /** Host that the wallet's sign-in is made for, with a port where it is not the scheme's. */
+  readonly domain: string;
+  /** null where the provider comes with an API key alone. Where both are there, the wallet is used. */
+  readonly wallet: WalletConfig | null;
+  /** Secret. */
+  readonly apiKey: string | null;
+}
+
+/** The provider's wallet; `chainId` is CAIP-2. Exactly one of the two is there. */
+export type WalletConfig =
+  | { readonly chainId: string; readonly keypairFile: string; readonly privateKey?: undefined }
+  | { readonly chainId: string; readonly privateKey: string; readonly keypairFile?: undefined };
+
+export interface LoadProviderOptions {
+  readonly file: string | null;
+  /** The file's text where it was read already; `file` then names it in messages and is what relative paths start beside. */
+  readonly text?: string;
+  readonly env: Environment;
+}
+
+const BLOCKS_MAX = 10_000;
+
+/**
+ * Reads a provider's TOML file. Throws ConfigError with everything that is wrong with it, not only the first thing.
+ * The wallet's key is not looked at yet; loadProvider does that too.
+ */
+export function loadProviderFile(options: LoadProviderOptions): ProviderConfig {
+  const { config, reading } = readProvider(options);
+  if (!config || reading.problems.length > 0) throw new ConfigError(reading.problems);
+  return freeze(config);
+}
+
+/** Reads a provider's TOML file and its wallet. Rejects with ConfigError, a wallet that cannot be used being one more problem of the file. */
+export async function loadProvider(options: LoadProviderOptions): Promise<{ readonly config: ProviderConfig; readonly wallet: Wallet | null }> {
+  const { config, walletConfig, reading } = readProvider(options);
+  let wallet: Wallet | null = null;
+  try {
+    if (walletConfig) wallet = await loadWallet(walletConfig);
+  } catch (error) {
+    if (!(error instanceof WalletError)) throw error;
+    const key = walletConfig?.keypairFile === undefined ? 'private_key' : 'keypair_file';
+    complain(reading, `router.siwx.${key}`, error.message, 'a wallet of the chain in chain_id; `tollgate keygen` makes one');
+  }
+  if (!config || reading.problems.length > 0) throw new ConfigError(reading.problems);
+  return { config: freeze(config), wallet };
+}
+
+/** What could be read; all of it is sound only where `reading` has no problems. */
+interface ReadProvider {
+  readonly config: ProviderConfig | null;
+  /** Also where other parts have problems, so that those of its key can be told with them. */
+  readonly walletConfig: WalletConfig | null;
+  readonly reading: Reading;
+}
+
+function readProvider({ file, text = file === null ? '' : readTomlFile(file), env }: LoadProviderOptions): ReadProvider {
+  const reading: Reading = { file, lineOf: indexLines(text), env, problems: [] };
+  const table = parseToml(text, file);
+  const directory = resolve(dirname(file ?? '.'));
+
+  const known: readonly string[] = ['router', ...BLOCK_TABLES];
+  const elsewhere = Object.keys(ROUTER_OPTIONS).map((key) => `router.${key}`);
+  for (const key of Object.keys(table)) if (!known.includes(key)) unknownKey(key, key, known, reading, elsewhere);
+
+  const { router, walletConfig } = readRouter(table['router'], directory, reading);
+  const services = readBlocks(table, { commands: true, directory }, { max: BLOCKS_MAX, oneProvider: true }, reading);
+  if (!BLOCK_TABLES.some((name) => table[name] !== undefined)) {
+    complain(
+      reading,
+      'models',
+      'is missing, and nothing else is offered',
+      `at least one block: ${BLOCK_TABLES.map((name) => `[[${name}]]`).join(', ')}`,
+    );
+  } else if (services.length === 0 && reading.problems.length === 0) complain(reading, 'models', 'offers nothing', 'at least one block');
+  return { config: router && { file, router, services }, walletConfig, reading };
+}
+
+interface ReadRouter {
+  readonly router: RouterConfig | null;
+  readonly walletConfig: WalletConfig | null;
+}
+
+function readRouter(section: unknown, directory: string, reading: Reading): ReadRouter {
+  const nothing = { router: null, walletConfig: null };
+  if (!isTable(section)) {
+    complain(reading, 'router', section === undefined ? 'is missing' : `is ${show(section)}`, 'a section [router] with the url of the router');
+    return nothing;
+  }
+  const read = readTable(section, 'router', ROUTER_OPTIONS, reading);
+  const walletConfig = isTable(section['siwx']) ? readWallet(read, directory, reading) : null;
+  if (section['siwx'] === undefined && section['api_key'] === undefined)
+    complain(reading, 'router', 'does not say who the provider is', '[router.siwx] with chain_id and keypair_file, or api_key');
+  const values = valuesOf(read, ROUTER_OPTIONS);
+  if (!values) return { router: null, walletConfig };
+  const { url, api_key: apiKey } = values;
+  if (section['siwx'] === undefined && section['api_key'] !== undefined && apiKey === null)
+    complain(reading, 'router.api_key', 'is empty', 'an API key, or [router.siwx] with a wallet');
+  return { router: { url, domain: values['siwx.domain'] ?? new URL(url).host, wallet: walletConfig, apiKey }, walletConfig };
+}
+
+const { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': KEY } = ROUTER_OPTIONS;
+const WALLET_OPTIONS = { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': KEY };
+
+/** null where it has problems. */
+function readWallet(read: ReturnType<typeof readTable>, directory: string, reading: Reading): WalletConfig | null {
+  const values = valuesOf(read, WALLET_OPTIONS);
+  if (!values) return null;
+  const { 'siwx.chain_id': chainId, 'siwx.keypair_file': file, 'siwx.private_key': privateKey } = values;
+  if (chainId === null) complain(reading, 'router.siwx.chain_id', 'is missing', CHAIN.takes);
+  if (file === null && privateKey === null) complain(reading, 'router.siwx.keypair_file', 'is missing', 'keypair_file, or private_key');
+  if (file !== null && privateKey !== null) complain(reading, 'router.siwx.private_key', 'stands beside keypair_file', 'one of the two');
+  else if (chainId !== null && file !== null) return { chainId, keypairFile: resolve(directory, file) };
+  else if (chainId !== null && privateKey !== null) return { chainId, privateKey };
+  return null;
+}

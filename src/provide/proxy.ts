@@ -1,0 +1,239 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Agent } from 'undici';
+import { toRegistrationDocument, TUNNEL_PATH, type ServiceConfig } from '#gateway/wire';
+import { createBackoff } from './backoff.ts';
+import { createCallTable } from './call-table.ts';
+import { connect, type Connection, type Ending } from './connection.ts';
+import { createForward, type Forward } from './forward.ts';
+import type { Log } from './log.ts';
+import { refuse } from './own-reply.ts';
+import type { ProviderConfig } from './provider-file.ts';
+import { createStdioForward } from './stdio/forward-to-stdio.ts';
+import type { StopTimes } from './stdio/child-process.ts';
+import { superviseServer, type Supervisor } from './stdio/supervisor.ts';
+import { signInHeader, type Wallet } from './wallet/index.ts';
+
+export interface ProxyOptions {
+  readonly config: ProviderConfig;
+  /** Of `config.router.wallet`; null where there is only an API key. */
+  readonly wallet: Wallet | null;
+  readonly log: Log;
+  readonly now: () => number;
+  readonly random: () => number;
+  /** This program's own environment, of which tools that are started get what is harmless. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly version?: string;
+  readonly limits?: Partial<ProxyLimits>;
+}
+
+export interface ProxyLimits {
+  /** Calls that run at once on one connection. */
+  readonly streamsMax: number;
+  /** A router that says nothing this long is gone. */
+  readonly silenceMs: number;
+  /** Until the head of an upstream's reply. The gateway has a limit of its own, which is usually the shorter one. */
+  readonly headTimeoutMs: number;
+  /** How long running calls may go on after `close`. */
+  readonly drainMs: number;
+  /** Between dials of a router that does not accept the credential. */
+  readonly unauthorizedMs: number;
+  /** How long a tool's process may take to end. */
+  readonly toolStop: StopTimes;
+}
+
+const LIMITS: ProxyLimits = {
+  streamsMax: 1_000,
+  silenceMs: 15_000,
+  headTimeoutMs: 300_000,
+  drainMs: 30_000,
+  unauthorizedMs: 30_000,
+  // The end of its input comes before both, so that a server may end by itself.
+  toolStop: { termMs: 1_000, killMs: 5_000 },
+};
+
+/** Why a proxy ended, as exit code of its process: closed as asked, registration refused, not allowed here, replaced by a newer connection. */
+export const EXIT = { closed: 0, refused: 1, forbidden: 2, replaced: 3 } as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+export interface Proxy {
+  /** Dials, and dials again whenever the connection is lost. */
+  start(): void;
+  /** Settles when nothing of it is left, with the exit code. */
+  readonly closed: Promise<ExitCode>;
+  /** Takes no more calls, finishes those that run (as long as `drainMs` allows), ends the tools, and settles as `closed` does. */
+  close(): Promise<ExitCode>;
+  /** Ends everything at once, started processes too, without waiting for it. */
+  kill(): void;
+}
+
+const SIGN_IN_MS = 120_000;
+/** A connection that was ready this long was a good one: the next dial is a first one. */
+const STEADY_MS = 10_000;
+const CONNECT_MS = 10_000;
+/** Clocks that differ by more than this make a sign-in invalid. */
+const SKEW_MS = 20_000;
+
+/** A provider's proxy: one tunnel to the router, kept up for ever, and the services behind it. */
+export function createProxy(options: ProxyOptions): Proxy {
+  const { config, wallet, log, now, random, env = {}, version = '0' } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const backoff = createBackoff(random);
+  const stopping = new AbortController();
+  const closed = Promise.withResolvers<ExitCode>();
+  /** The newest, and those of routers that stop, where calls still run. */
+  const connections = new Set<Connection>();
+  const supervisors: Supervisor[] = [];
+  // Silence inside a reply is the gateway's to judge: it cancels the call.
+  const dispatcher = new Agent({ allowH2: false, headersTimeout: limits.headTimeoutMs, bodyTimeout: 0, connect: { timeout: CONNECT_MS } });
+  const url = tunnelUrl(config.router.url);
+  const document = JSON.stringify(toRegistrationDocument(config.services));
+  let serve: ReturnType<typeof createCallTable> = () => {};
+  let started = false;
+
+  function forwardOf({ service, target }: ServiceConfig): Forward {
+    if (target.kind === 'command') {
+      const supervisor = superviseServer({ service: service.name, target, env, version, log, random, now, stopTimes: limits.toolStop });
+      supervisors.push(supervisor);
+      return createStdioForward(supervisor);
+    }
+    const facts = { service: service.name, primitive: service.primitive };
+    return createForward({ target, dispatcher, failed: (failure, error) => log.warn({ ...facts, failure, error }, 'the upstream failed') });
+  }
+
+  async function credential(): Promise<Readonly<Record<string, string>>> {
+    if (wallet === null) return { authorization: `Bearer ${config.router.apiKey ?? ''}` };
+    const { domain } = config.router;
+    // A router that is dialled by another name than its own is signed in to by its own.
+    const uri = `${new URL(config.router.url).protocol}//${domain}`;
+    const signIn = { domain, uri, statement: 'Provide services.', now: now(), lifetimeMs: SIGN_IN_MS };
+    return { 'sign-in-with-x': await signInHeader(wallet, signIn) };
+  }
+
+  /** One connection, until it is not the one to have any more. Resolves with how long to wait before the next, or with the code to end with. */
+  async function connectOnce(): Promise<{ readonly wait: number } | { readonly exit: ExitCode }> {
+    let readyAt: number | null = null;
+    log.debug({ router: config.router.url }, 'dialling the router');
+    const connection = connect({
+      url,
+      headers: await credential(),
+      document,
+      wallet,
+      router: config.router.domain,
+      streamsMax: limits.streamsMax,
+      silenceMs: limits.silenceMs,
+      serve: (stream, headers) => (stopping.signal.aborted ? refuse(stream, 'draining') : serve(stream, headers)),
+      ready() {
+        readyAt = now();
+        log.info({ router: config.router.url, services: config.services.length }, 'ready: calls can come');
+      },
+      log,
+      now,
+    });
+    connections.add(connection);
+    void connection.closed.then(() => connections.delete(connection));
+    if (stopping.signal.aborted) connection.drain(0);
+    const ending = await connection.ending;
+    if (readyAt !== null && now() - readyAt >= STEADY_MS) backoff.reset();
+    return stopping.signal.aborted ? { exit: EXIT.closed } : next(ending);
+  }
+
+  function next(ending: Ending): { readonly wait: number } | { readonly exit: ExitCode } {
+    const again = (facts: object, text: string, wait = backoff.next()) => {
+      log.warn({ router: config.router.url, ...facts, again_in_ms: wait }, text);
+      return { wait };
+    };
+    switch (ending.kind) {
+      case 'lost':
+        return again({ why: ending.why }, 'no connection to the router');
+      case 'draining':
+        // What it said of the router that stops says nothing of the one that takes over.
+        backoff.reset();
+        return again({}, 'the router stops: running calls go on, dialling anew');
+      case 'replaced':
+        log.error({ router: config.router.url }, 'another proxy with the same credential took over; this one ends');
+        return { exit: EXIT.replaced };
+      case 'refused':
+        for (const { key, wrong, right } of ending.problems) log.error({ key, wrong, right }, 'the router refused');
+        log.error({ why: ending.message }, 'the router refused the services; correct the file and start again');
+        return { exit: EXIT.refused };
+      case 'rejected': {
+        const { status, message, retryAfterMs, skewMs } = ending;
+        const facts = { status, message };
+        if (status === 403) {
+          log.error({ router: config.router.url, ...facts }, 'this provider may not connect here');
+          return { exit: EXIT.forbidden };
+        }
+        if (status === 401) {
+          const clock = skewMs !== null && Math.abs(skewMs) > SKEW_MS ? { hint: clockHint(skewMs) } : {};
+          return again({ ...facts, ...clock }, 'the router does not accept the credential', limits.unauthorizedMs);
+        }
+        if (status === 404 || (status >= 300 && status < 400)) return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
+        const wait = backoff.next();
+        return again(facts, 'the router takes no connection now', Math.min(Math.max(wait, retryAfterMs ?? 0), limits.unauthorizedMs));
+      }
+    }
+  }
+
+  async function run(): Promise<ExitCode> {
+    while (!stopping.signal.aborted) {
+      const after = await connectOnce();
+      if ('exit' in after) return after.exit;
+      await pause(after.wait, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+    return EXIT.closed;
+  }
+
+  /** Calls first, then what they need. */
+  async function end(): Promise<void> {
+    stopping.abort();
+    for (const connection of connections) connection.drain(limits.drainMs);
+    await Promise.all([...connections].map((connection) => connection.closed));
+    await Promise.all([...supervisors.map((supervisor) => supervisor.stop()), dispatcher.destroy()]);
+  }
+
+  function kill(): void {
+    stopping.abort();
+    for (const connection of connections) connection.destroy();
+    for (const supervisor of supervisors) supervisor.kill();
+    void dispatcher.destroy();
+  }
+
+  return {
+    closed: closed.promise,
+    start() {
+      if (started) return;
+      started = true;
+      serve = createCallTable(config.services, forwardOf);
+      run().then(
+        async (code) => {
+          await end();
+          closed.resolve(code);
+        },
+        (error: unknown) => {
+          kill();
+          closed.reject(error as Error);
+        },
+      );
+    },
+    async close() {
+      log.info({}, 'stopping: running calls may finish');
+      if (!started) closed.resolve(EXIT.closed);
+      await end();
+      return closed.promise;
+    },
+    kill,
+  };
+}
+
+/** The path of the router's address stays: a router may live below one. */
+function tunnelUrl(router: string): string {
+  const url = new URL(router);
+  url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
+  url.pathname = `${url.pathname.replace(/\/$/, '')}${TUNNEL_PATH}`;
+  return url.href;
+}
+
+function clockHint(skewMs: number): string {
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  return `the clock of this machine is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} the router's`;
+}

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import type { CommandTarget } from '#gateway/wire';
+import { createLines } from '../lines.ts';
+
+/** Longest message in either direction. */
+export const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
+/** What may wait for a process that does not read. */
+const WAITING_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
+const LOG_LINE_BYTES_MAX = 2_048;
+
+/** What a process gets of the proxy's own environment: nothing that could be a secret. */
+const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
+
+export interface ChildOptions {
+  readonly target: CommandTarget;
+  /** The proxy's own environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** A line of its standard output. */
+  readonly line: (text: string) => void;
+  /** A line of its standard output was longer than MESSAGE_BYTES_MAX. */
+  readonly tooLong: () => void;
+  /** A line of its standard error, shortened. */
+  readonly complaint: (text: string) => void;
+}
+
+export interface Child {
+  /** Writes one line. False when the process does not read what waits for it already. */
+  send(text: string): boolean;
+  /** Settles with how it ended, once it has and its output is read. */
+  readonly ended: Promise<string>;
+  /** Asks it to end: by the end of its input, then SIGTERM, then SIGKILL. Settles as `ended` does. */
+  stop(times: StopTimes): Promise<string>;
+  /** SIGKILL to it and to what it started. */
+  kill(): void;
+}
+
+export interface StopTimes {
+  readonly termMs: number;
+  readonly killMs: number;
+}
+
+/** How long output that is still on its way may take after the process has ended. */
+const FLUSH_MS = 500;
+
+/** Starts a process without a shell, in a process group of its own, so that what it starts can be ended with it. */
+export function startChild({ target, env, line, tooLong, complaint }: ChildOptions): Child {
+  const passed = Object.fromEntries(PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+  const child = spawn(target.command, [...target.args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...passed, ...target.env },
+    detached: true,
+    ...(target.cwd === null ? {} : { cwd: target.cwd }),
+  });
+  const ended = Promise.withResolvers<string>();
+  let over = false;
+  const signal = (name: NodeJS.Signals) => {
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, name);
+    } catch {
+      // The whole group is gone.
+    }
+  };
+
+  child.stdin.on('error', () => {});
+  const output = createLines({ bytesMax: MESSAGE_BYTES_MAX, line, tooLong });
+  child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
+  child.stdout.on('end', () => output.end());
+  const complaints = createLines({ bytesMax: LOG_LINE_BYTES_MAX, line: complaint, tooLong: (beginning) => complaint(`${beginning}…`) });
+  child.stderr.on('data', (chunk: Buffer) => complaints.push(chunk));
+  child.stderr.on('end', () => complaints.end());
+  child.on('error', (error: NodeJS.ErrnoException) => {
+    if (child.pid === undefined) ended.resolve(`cannot be started (${error.code ?? error.message})`);
+  });
+  child.on('exit', (code, by) => {
+    over = true;
+    const how = by === null ? `exited with code ${code}` : `was ended by ${by}`;
+    // What it started and left behind would hold its output open.
+    signal('SIGKILL');
+    const flush = setTimeout(() => ended.resolve(how), FLUSH_MS);
+    child.on('close', () => {
+      clearTimeout(flush);
+      ended.resolve(how);
+    });
+  });
+
+  return {
+    ended: ended.promise,
+    send(text) {
+      if (over || child.stdin.writableLength > WAITING_BYTES_MAX) return false;
+      child.stdin.write(`${text}\n`);
+      return true;
+    },
+    async stop({ termMs, killMs }) {
+      child.stdin.end();
+      const timers = [setTimeout(signal, termMs, 'SIGTERM'), setTimeout(signal, killMs, 'SIGKILL')];
+      const how = await ended.promise;
+      for (const timer of timers) clearTimeout(timer);
+      return how;
+    },
+    kill: () => signal('SIGKILL'),
+  };
+}

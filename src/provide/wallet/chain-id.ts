@@ -1,0 +1,32 @@
+import { WalletError, type Wallet } from './wallet.ts';
+
+/** Base, where an EVM wallet is at home unless it says otherwise. */
+export const BASE = 'eip155:8453';
+
+/** CAIP-2 names a Solana cluster by the beginning of its genesis hash. */
+const SOLANA_CLUSTERS: Readonly<Record<string, string>> = {
+  mainnet: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+  devnet: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+  testnet: '4uhcVJyU9pJkvQyUS88uRDiswHXSCkY3',
+};
+export const SOLANA_MAINNET = `solana:${SOLANA_CLUSTERS['mainnet']}`;
+
+const SOLANA_REFERENCE = /^[1-9A-HJ-NP-Za-km-z]{32}$/;
+const EVM_REFERENCE = /^[1-9][0-9]{0,31}$/;
+
+const RIGHT = `Give it as CAIP-2: eip155:<number>, such as ${BASE} for Base, or ${SOLANA_MAINNET} for Solana (solana:mainnet, solana:devnet and solana:testnet are understood)`;
+
+/** A chain by its CAIP-2 id, or by the name of a Solana cluster (`solana:devnet`). Throws WalletError. */
+export function parseChainId(text: string): Pick<Wallet, 'namespace' | 'chainId'> {
+  const colon = text.indexOf(':');
+  const namespace = text.slice(0, Math.max(colon, 0));
+  const reference = text.slice(colon + 1);
+  if (namespace === 'eip155' && EVM_REFERENCE.test(reference)) return { namespace, chainId: text };
+  if (namespace === 'solana') {
+    const cluster = Object.hasOwn(SOLANA_CLUSTERS, reference) ? SOLANA_CLUSTERS[reference]! : reference;
+    if (SOLANA_REFERENCE.test(cluster)) return { namespace, chainId: `solana:${cluster}` };
+  }
+  // Quoted only where it can be no secret that was put into the wrong field.
+  const shown = text.length <= 42 && /^[a-z0-9]{1,12}(?::|$)/i.test(text) && !/[0-9a-f]{40}/i.test(text) ? ` ${JSON.stringify(text)}` : '';
+  throw new WalletError(`The chain id${shown} is no chain that a wallet can sign in on. ${RIGHT}`);
+}

@@ -1,0 +1,93 @@
+import { constants, type Stats } from 'node:fs';
+import { open, rm, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { WalletError } from './wallet.ts';
+
+const FILE_BYTES_MAX = 64 * 1024;
+
+/**
+ * Text of a keypair file: a regular file of at most 64 KiB that only its owner can read. A file of root's that nobody may write and only
+ * a group may read besides is accepted from a process that is not root's: so do orchestrators mount a secret for it. Rejects with WalletError.
+ */
+export async function readKeypairFile(path: string): Promise<string> {
+  const file = await openToRead(path);
+  try {
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new WalletError(`The keypair file ${path} is not a regular file. Name the file that tollgate keygen wrote`);
+    refuseReadable(path, stats);
+    // The size is not trusted: a file may grow, and those of some file systems say 0.
+    const bytes = Buffer.alloc(FILE_BYTES_MAX + 1);
+    let length = 0;
+    while (length < bytes.length) {
+      const { bytesRead } = await file.read(bytes, length, bytes.length - length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    if (length > FILE_BYTES_MAX) throw new WalletError(`The keypair file ${path} is larger than ${FILE_BYTES_MAX} bytes: it is something else`);
+    return bytes.toString('utf8', 0, length);
+  } finally {
+    await file.close();
+  }
+}
+
+async function openToRead(path: string): Promise<FileHandle> {
+  try {
+    // Not to block on a named pipe in the file's place.
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new WalletError(
+      code === 'ENOENT'
+        ? `The keypair file ${path} does not exist. Make one: tollgate keygen --chain solana|evm --out ${path}`
+        : `The keypair file ${path} cannot be read (${code}). Make it readable for the user that runs this, and for nobody else`,
+    );
+  }
+}
+
+/** Windows has no such modes. */
+function refuseReadable(path: string, { mode, uid }: Stats): void {
+  if (process.platform === 'win32' || (mode & 0o077) === 0) return;
+  const mounted = uid === 0 && process.geteuid?.() !== 0 && (mode & 0o337) === 0;
+  if (mounted) return;
+  throw new WalletError(
+    `The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. Run: chmod 600 ${path}`,
+  );
+}
+
+/** Writes a new keypair file, durably and readable by its owner alone from the first byte. An existing file is never touched. Rejects with WalletError. */
+export async function writeKeypairFile(path: string, text: string): Promise<void> {
+  let file: FileHandle;
+  try {
+    file = await open(path, 'wx', 0o600);
+  } catch (error) {
+    throw new WalletError(explainWrite(path, (error as NodeJS.ErrnoException).code));
+  }
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } catch (error) {
+    // Half a key is no key.
+    await rm(path, { force: true });
+    throw new WalletError(explainWrite(path, (error as NodeJS.ErrnoException).code));
+  } finally {
+    await file.close();
+  }
+  await syncDirectory(dirname(path));
+}
+
+function explainWrite(path: string, code: string | undefined): string {
+  if (code === 'EEXIST') return `${path} exists already and may hold a wallet: nothing was written. Choose another name, or move it away`;
+  if (code === 'ENOENT') return `The directory ${dirname(path)} does not exist. Make it: mkdir -p ${dirname(path)}`;
+  return `${path} cannot be written (${code}). Choose a place that can be`;
+}
+
+/** A new file's name is durable only with its directory. Windows has no way to say so. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const directory = await open(path, constants.O_RDONLY);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

@@ -1,0 +1,15 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Caller } from '../../../src/gateway/call.ts';
+import { createAttempts } from '../../../src/gateway/auth/attempts.ts';
+import { createAuthenticator, type AuthenticatorOptions } from '../../../src/gateway/auth/authenticator.ts';
+import { signInError } from '../../../src/gateway/auth/siwx/sign-in-error.ts';
+
+/** An authenticator of a gateway at which no wallet can sign in, and any number of keys may fail. */
+export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'signIn' | 'attempts'>) {
+  const { authenticate, close } = createAuthenticator({
+    ...options,
+    attempts: createAttempts({ perMinute: Number.POSITIVE_INFINITY, now: options.now }),
+    signIn: { domains: [], known: () => null, verify: () => Promise.reject(signInError('not enabled')) },
+  });
+  return { authenticate: (headers: IncomingHttpHeaders): Promise<Caller> => authenticate(headers, '192.0.2.1'), close };
+}

@@ -1,0 +1,255 @@
+import { describe, expect, test } from 'vitest';
+import { BLOCKS } from '../../../src/gateway/config-blocks/blocks.ts';
+import type { ServiceConfig } from '../../../src/gateway/config.ts';
+import { loadProviderFile } from '../../../src/provide/provider-file.ts';
+import { ConfigError, type ConfigProblem } from '../../../src/gateway/config-problem.ts';
+import { block, type BlockTable, type Changes } from './load.ts';
+
+interface Case {
+  /** As the file has it, and values that it must refuse. */
+  readonly toml: string;
+  readonly wrong: readonly string[];
+  readonly of: (config: ServiceConfig) => unknown;
+  readonly is: unknown;
+  /** Absent where the option must be given. */
+  readonly fallback?: unknown;
+  /** What else the block needs, or must not have, for it. */
+  readonly with?: Changes;
+}
+
+const media = ({ service }: ServiceConfig) => (service.primitive === 'image' || service.primitive === 'video' ? service.media : null);
+const text = { wrong: ['3', '""', 'true'] };
+const names: Readonly<Record<string, Case>> = {
+  name: { ...text, toml: '"b"', of: ({ service }) => service.name, is: 'b' },
+  display_name: { ...text, toml: '"B"', of: ({ service }) => service.displayName, is: 'B' },
+  provider_name: { ...text, toml: '"B"', of: ({ service }) => service.providerName, is: 'B' },
+  description: {
+    toml: '"a\\nb"',
+    wrong: ['3', `"${'x'.repeat(2_001)}"`, '"a\\u202eb"', '"a\\tb"'],
+    of: ({ service }) => service.description,
+    is: 'a\nb',
+    fallback: '',
+  },
+};
+const model: Case = { toml: '"m"', wrong: ['3', '""', `"${'x'.repeat(257)}"`], of: (c) => media(c)?.upstreamModel, is: 'm' };
+const base: Case = {
+  toml: '"https://x.example/"',
+  wrong: ['3', '"ftp://x"'],
+  of: ({ target }) => target.kind === 'http' && target.url,
+  is: 'https://x.example/v1',
+};
+const key: Case = {
+  toml: '"std::env::KEY"',
+  wrong: ['3', '"a b"', '"$KEY"'],
+  of: ({ target }) => target.kind === 'http' && target.apiKey,
+  is: 'secret-1',
+};
+const list = (field: 'supportedParams' | 'aspectRatios' | 'formats' | 'resolutions' | 'durations', good: string, bad: string): Case => ({
+  toml: `["${good}", "${good}"]`,
+  wrong: ['"x"', '[3]', `["${bad}"]`, `[${'"x",'.repeat(200)}]`],
+  of: (c) => media(c)?.[field],
+  is: [good],
+  fallback: [],
+});
+const command = { with: { endpoint: null, command: '"run"' } };
+const ran = ({ target }: ServiceConfig) => (target.kind === 'command' ? target : null);
+
+/** Every option of every kind of block is set by one case. */
+const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
+  models: {
+    ...names,
+    context_length: {
+      toml: '100',
+      wrong: ['0', '1.5', '"1"'],
+      of: ({ service }) => service.primitive === 'model' && service.model.contextLength,
+      is: 100,
+      fallback: 131_072,
+    },
+    max_output_tokens: {
+      toml: '99',
+      wrong: ['0', '131_073'],
+      of: ({ service }) => service.primitive === 'model' && service.model.maxOutputTokens,
+      is: 99,
+      fallback: null,
+    },
+    input_modalities: {
+      toml: '["audio", "text"]',
+      wrong: ['[]', '["smell"]', '"text"'],
+      of: ({ service }) => service.primitive === 'model' && service.model.inputModalities,
+      is: ['audio', 'text'],
+      fallback: ['text'],
+    },
+    output_modalities: {
+      toml: '["image"]',
+      wrong: ['[]', '[1]'],
+      of: ({ service }) => service.primitive === 'model' && service.model.outputModalities,
+      is: ['image'],
+      fallback: ['text'],
+    },
+    'pricing.prompt': { toml: '1', wrong: ['-1', '10_001', '0.0009'], of: ({ service }) => service.rates.prompt, is: 1_000_000n },
+    'pricing.completion': { toml: '1', wrong: ['-1', '10_001', '0.0009'], of: ({ service }) => service.rates.completion, is: 1_000_000n },
+    'pricing.image': { toml: '1', wrong: ['-1', '101'], of: ({ service }) => service.rates.image, is: 1_000_000_000_000n, fallback: undefined },
+    'params.model': { ...model, of: ({ service }) => service.primitive === 'model' && service.model.upstreamModel },
+    'params.api_base': base,
+    'params.api_key': key,
+  },
+  tools: {
+    ...names,
+    'pricing.per_call': { toml: '"0.5"', wrong: ['-1', '1_001', '0.0000001'], of: ({ service }) => service.rates.call, is: 500_000_000_000n },
+    'pricing.tools': {
+      toml: '{ search = 2, "a.b/c-d" = 0 }',
+      wrong: ['3', '{ search = -1 }', '{ "a b" = 1 }', '{ constructor = 1 }', '{ __proto__ = 1 }'],
+      of: ({ service }) => service.variants,
+      is: { search: { call: 2_000_000_000_000n }, 'a.b/c-d': { call: 0n } },
+      fallback: {},
+    },
+    endpoint: {
+      toml: '"https://x.example/mcp/"',
+      wrong: ['3', '"x.example"', '"https://k@x.example"', '"https://x.example/?key=1"'],
+      of: ({ target }) => target.kind === 'http' && target.url,
+      is: 'https://x.example/mcp',
+      fallback: false,
+      with: { command: null },
+    },
+    api_key: { ...key, fallback: null },
+    command: {
+      toml: '"npx"',
+      wrong: ['3', '""', '"a\\u0000b"'],
+      of: (c) => ran(c)?.command,
+      is: 'npx',
+      fallback: undefined,
+      with: { endpoint: null },
+    },
+    args: { ...command, toml: '["-y", "x"]', wrong: ['"x"', '[1]', '["std::env::KEY"]'], of: (c) => ran(c)?.args, is: ['-y', 'x'], fallback: [] },
+    env: {
+      ...command,
+      toml: '{ TOKEN = "std::env::KEY", MODE = "" }',
+      wrong: ['3', '{ TOKEN = 3 }', '{ "A B" = "x" }', '{ TOKEN = "std::env::ABSENT" }'],
+      of: (c) => ran(c)?.env,
+      is: { TOKEN: 'secret-1', MODE: '' },
+      fallback: {},
+    },
+    cwd: { ...command, toml: '"work"', wrong: ['3', '""'], of: (c) => ran(c)?.cwd, is: '/etc/acme/work', fallback: null },
+  },
+  agents: {
+    ...names,
+    agent_card_path: {
+      toml: '"/card.json"',
+      wrong: ['3', '"card.json"', '"/../x"', '"/a b"', '"//x.example/card"'],
+      of: ({ service }) => service.primitive === 'agent' && service.agent.cardPath,
+      is: '/card.json',
+      fallback: '/.well-known/agent-card.json',
+    },
+    'pricing.per_call': {
+      toml: '1',
+      wrong: ['-1', '1_001'],
+      of: ({ service }) => service.rates.call,
+      is: 1_000_000_000_000n,
+      fallback: undefined,
+      with: { 'pricing.prompt': '1' },
+    },
+    'pricing.prompt': { toml: '1', wrong: ['-1', '0.0000001'], of: ({ service }) => service.rates.prompt, is: 1_000_000n, fallback: undefined },
+    'pricing.completion': {
+      toml: '1',
+      wrong: ['-1', '0.0000001'],
+      of: ({ service }) => service.rates.completion,
+      is: 1_000_000n,
+      fallback: undefined,
+    },
+    endpoint: {
+      toml: '"https://x.example/a/"',
+      wrong: ['3', '"x.example"'],
+      of: ({ target }) => target.kind === 'http' && target.url,
+      is: 'https://x.example/a',
+    },
+    api_key: { ...key, fallback: null },
+  },
+  images: {
+    ...names,
+    supported_params: list('supportedParams', 'seed', 'Not this'),
+    aspect_ratios: list('aspectRatios', '16:9', '16x9'),
+    formats: list('formats', 'png', 'bmp'),
+    resolutions: list('resolutions', '1K', '../1K'),
+    'pricing.generation': { toml: '1', wrong: ['-1', '101', '0.000001'], of: ({ service }) => service.rates.image, is: 1_000_000_000_000n },
+    'pricing.resolutions': {
+      toml: '{ 1K = 0.5 }',
+      wrong: ['3', '{ 1K = -1 }', '{ "1 K" = 1 }', '{ constructor = 1 }'],
+      of: ({ service }) => service.variants,
+      is: { '1K': { image: 500_000_000_000n } },
+      fallback: {},
+    },
+    'params.model': model,
+    'params.api_base': base,
+    'params.api_key': key,
+  },
+  videos: {
+    ...names,
+    supported_params: list('supportedParams', 'seed', 'Not this'),
+    aspect_ratios: list('aspectRatios', '9:16', '0:9'),
+    durations: list('durations', '5s', '5'),
+    'pricing.per_second': {
+      toml: '{ 4k = 0.5 }',
+      wrong: ['3', '{ 4k = -1 }', '{ 4k = 101 }', '{ 8k = 1 }', '{ }'],
+      of: ({ service }) => service.variants['4k'],
+      is: { second: 500_000_000_000n },
+    },
+    'pricing.base': { toml: '1', wrong: ['-1', '1_001'], of: ({ service }) => service.rates.call, is: 1_000_000_000_000n, fallback: undefined },
+    'pricing.audio_multiplier': {
+      toml: '1.5',
+      wrong: ['0.9', '10.1', '-2', '"loud"', 'nan', 'true', '1.0000001'],
+      of: ({ service }) => service.variants['720p+audio'],
+      is: { second: 150_000_000_000n },
+      fallback: { second: 100_000_000_000n },
+    },
+    'params.model': model,
+    'params.api_base': base,
+    'params.api_key': key,
+  },
+};
+
+const ROUTER = '[router]\nurl = "https://r.example"\napi_key = "k"\n';
+const load = (toml: string) => loadProviderFile({ file: '/etc/acme/provider.toml', text: ROUTER + toml, env: { KEY: 'secret-1' } }).services[0]!;
+const problemsOf = (toml: string): readonly ConfigProblem[] => {
+  try {
+    load(toml);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+};
+
+const all = Object.entries(CASES).flatMap(([table, cases]) =>
+  Object.entries(cases).map(([option, one]) => [table as BlockTable, option, one] as const),
+);
+
+test.each(Object.entries(CASES))('every option of [[%s]] has a case', (table, cases) => {
+  const { offer, target } = BLOCKS[table as BlockTable];
+  expect(Object.keys(cases).toSorted()).toEqual([...Object.keys(offer), ...Object.keys(target)].toSorted());
+});
+
+describe.each(all)('%s.%s', (table, option, one) => {
+  // A default block has per_second as a table of its own.
+  const written = (value: string | null): string =>
+    block(table, { ...(option === 'pricing.per_second' ? { 'pricing.per_second.720p': null } : {}), ...one.with, [option]: value });
+
+  test('is set by the file', () => {
+    expect(one.of(load(written(one.toml)))).toEqual(one.is);
+  });
+
+  test('has its default without it, or is missed', () => {
+    const absent = option === 'endpoint' && table === 'tools' ? block(table, { endpoint: null, command: '"x"' }) : written(null);
+    const usable = option === 'command' ? block(table) : absent;
+    if ('fallback' in one) expect(one.of(load(usable))).toEqual(one.fallback);
+    else expect(problemsOf(usable)).toMatchObject([{ key: `${table}[0].${option}`, wrong: 'is missing' }]);
+  });
+
+  test.each(one.wrong)('refuses %s with line and key', (wrong) => {
+    const problems = problemsOf(written(wrong));
+    expect(problems.length).toBeGreaterThan(0);
+    const [problem] = problems;
+    expect(problem!.line).toBeGreaterThan(3);
+    expect(problem!.key.startsWith(`${table}[0].${option}`)).toBe(true);
+    expect(problem!.right).not.toBe('');
+  });
+});

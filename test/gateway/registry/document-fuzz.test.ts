@@ -1,0 +1,104 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readRegistration, RegistrationError, toRegistrationDocument } from '../../../src/gateway/registry/document.ts';
+import { loadProviderText } from '../../provide/load.ts';
+import { damaged, JSON_PIECES, soup } from '../config/damage.ts';
+import { block } from '../config/load.ts';
+
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const documents = [
+  block('models', { 'pricing.image': '0' }) + block('agents'),
+  block('tools', { 'pricing.tools.a': '1' }),
+  block('images', { 'pricing.resolutions.1K': '1', formats: '["png"]' }),
+  block('videos', { 'pricing.base': '1', 'pricing.audio_multiplier': '1.5' }),
+].map((text) => toRegistrationDocument(loadProviderText(text).services));
+
+/** Reads or refuses; anything else is a crash. What is read is sound, and says the same when it is said again. */
+function readsOrRefuses(text: string): boolean {
+  try {
+    const services = readRegistration(text, { servicesMax: 10 });
+    expect(services.length).toBeGreaterThan(0);
+    for (const { rates, variants } of services)
+      for (const of of [rates, ...Object.values(variants)]) for (const rate of Object.values(of)) expect(rate >= 0n && rate <= 10n ** 15n).toBe(true);
+    const said = toRegistrationDocument(services.map((service) => ({ service, target: { kind: 'http', url: '', apiKey: null } })));
+    expect(readRegistration(JSON.stringify(said), { servicesMax: 10 })).toEqual(services);
+    return true;
+  } catch (error) {
+    if (!(error instanceof RegistrationError)) throw error;
+    expect(error.problems.length).toBeGreaterThan(0);
+    expect(error.problems.length).toBeLessThanOrEqual(1_000);
+    return false;
+  }
+}
+
+function check(texts: fc.Arbitrary<string>): void {
+  let read = 0;
+  let refused = 0;
+  const property = fc.property(texts, (text) => {
+    if (readsOrRefuses(text)) read++;
+    else refused++;
+  });
+  fc.assert(property, { numRuns: DEEP ? 500_000 : 10_000 });
+  expect(read).toBeGreaterThan(100);
+  expect(refused).toBeGreaterThan(100);
+}
+
+test('any text, and any damage to a right document, is read or refused', () => {
+  const texts = documents.map((document) => JSON.stringify(document));
+  check(fc.oneof({ weight: 4, arbitrary: damaged(texts, JSON_PIECES) }, { weight: 1, arbitrary: soup(JSON_PIECES) }));
+}, 3_600_000);
+
+test('any value in the place of any other is read or refused', () => {
+  const hostile = fc.oneof(
+    fc.constantFrom<unknown>(
+      null,
+      true,
+      -1,
+      0,
+      '0',
+      1e30,
+      1e-30,
+      '1e5',
+      '',
+      '../x',
+      '__proto__',
+      '\ud800',
+      '<script>',
+      [],
+      {},
+      ['text'],
+      [null],
+      'x'.repeat(5_000),
+    ),
+    fc.double(),
+    fc.double().map(String),
+    fc.jsonValue({ maxDepth: 3 }),
+  );
+  const edits = fc.array(fc.tuple(fc.nat(), fc.constantFrom('replace', 'remove', 'rename'), hostile), { minLength: 0, maxLength: 3 });
+  const texts = fc.tuple(fc.constantFrom(...documents), edits).map(([document, changes]) => {
+    const copy = structuredClone(document);
+    for (const [at, how, value] of changes) {
+      const places = placesIn(copy);
+      if (places.length === 0) break;
+      const [holder, key] = places[at % places.length]!;
+      const old = holder[key];
+      if (how !== 'replace') delete holder[key];
+      if (how !== 'remove')
+        Object.defineProperty(holder, how === 'rename' ? String(value).slice(0, 50) : key, {
+          value: how === 'rename' ? old : value,
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        });
+    }
+    return JSON.stringify(copy);
+  });
+  check(texts);
+}, 3_600_000);
+
+/** Every place in a JSON value that holds another. */
+function placesIn(value: unknown): [holder: Record<string, unknown>, key: string][] {
+  if (typeof value !== 'object' || value === null) return [];
+  const holder = value as Record<string, unknown>;
+  return Object.keys(holder).flatMap((key) => [[holder, key] as [Record<string, unknown>, string], ...placesIn(holder[key])]);
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { ServiceConfig } from '../../../src/gateway/config.ts';
+import { readRegistration, toRegistrationDocument } from '../../../src/gateway/registry/document.ts';
+import { loadProviderText } from '../../provide/load.ts';
+import { block } from '../config/load.ts';
+
+const LIMITS = { servicesMax: 100 };
+const through = (services: readonly ServiceConfig[]) => readRegistration(JSON.stringify(toRegistrationDocument(services)), LIMITS);
+const loadBlocks = (text: string, env = {}) => loadProviderText(text, { env }).services;
+
+const FULL = [
+  block('models', {
+    description: '"One.\\nTwo."',
+    context_length: '1000',
+    max_output_tokens: '10',
+    input_modalities: '["text", "image"]',
+    'pricing.prompt': '0.001',
+    'pricing.completion': '10_000',
+    'pricing.image': '0.000001',
+  }),
+  block('tools', { 'pricing.tools': '{ search = 0.000001, "a.b" = 0 }' }),
+  block('agents', { agent_card_path: '"/card.json"', 'pricing.per_call': null, 'pricing.completion': '0.5' }),
+  block('images', {
+    resolutions: '["1K", "2K"]',
+    formats: '["png"]',
+    supported_params: '["seed"]',
+    aspect_ratios: '["1:1"]',
+    'pricing.resolutions.2K': '0.06',
+  }),
+  block('videos', { durations: '["5s"]', 'pricing.per_second.4k': '0.2', 'pricing.base': '0.05', 'pricing.audio_multiplier': '1.25' }),
+].join('');
+
+describe('a registration', () => {
+  test.each([
+    ['full blocks', FULL],
+    ['blocks with no more than they must have', ['models', 'tools', 'agents', 'images', 'videos'].map((table) => block(table as 'models')).join('')],
+    ['a free video with a multiplier', block('videos', { 'pricing.per_second.720p': '0', 'pricing.audio_multiplier': '2' })],
+    ['a video of which one resolution is free', block('videos', { 'pricing.per_second.480p': '0', 'pricing.audio_multiplier': '2' })],
+    ['several of a kind', block('tools') + block('tools', { name: '"acme/b"' })],
+  ])('of %s says what the file said', (_what, text) => {
+    const services = loadBlocks(text);
+    expect(through(services)).toEqual(services.map(({ service }) => service));
+  });
+
+  test('of the example says what it said', () => {
+    const text = readFileSync(new URL('../../../examples/provider.toml', import.meta.url), 'utf8');
+    const services = loadBlocks(text, { ACME_API_KEY: 'a', SEARCH_TOKEN: 'b' });
+    expect(through(services)).toEqual(services.map(({ service }) => service));
+  });
+
+  test('has prices as exact decimal texts', () => {
+    expect(toRegistrationDocument(loadBlocks(FULL))).toMatchObject({
+      version: 1,
+      models: [{ pricing: { prompt: '0.001', completion: '10000', image: '0.000001' } }],
+      tools: [{ pricing: { per_call: '0.01', tools: { search: '0.000001', 'a.b': '0' } } }],
+      agents: [{ pricing: { completion: '0.5' } }],
+      images: [{ pricing: { generation: '0.03', resolutions: { '2K': '0.06' } } }],
+      videos: [{ pricing: { per_second: { '720p': '0.1', '4k': '0.2' }, base: '0.05', audio_multiplier: '1.25' } }],
+    });
+  });
+
+  test('has nothing of where a service runs', () => {
+    const canary = 'canary7f3a';
+    const api = { 'params.api_base': `"http://${canary}.example/v1"`, 'params.api_key': `"${canary}"` };
+    const services = loadBlocks(
+      [
+        block('models', api),
+        block('images', api),
+        block('videos', api),
+        block('agents', { endpoint: `"http://${canary}.example"`, api_key: '"std::env::LEAK"' }),
+        block('tools', { endpoint: `"http://${canary}.example"`, api_key: `"${canary}"` }),
+        block('tools', { name: '"b"', endpoint: null, command: `"${canary}"`, args: `["${canary}"]`, cwd: `"/${canary}"`, 'env.A': `"${canary}"` }),
+      ].join(''),
+      { LEAK: canary },
+    );
+    expect(services.every(({ target }) => JSON.stringify(target).includes(canary))).toBe(true);
+    const text = JSON.stringify(toRegistrationDocument(services));
+    expect(text).not.toContain(canary);
+    expect(text).not.toMatch(/api_key|api_base|endpoint|command|args|cwd|env/);
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import { ENGINES, openTestDatabase } from '../test-database.ts';
+import { joined, listed, model, startNode, until } from './registry-world.ts';
+
+describe.each(ENGINES)('%s: the offers of a provider that went away', (engine) => {
+  test('stay for the grace time, unchanged, and are removed after it', async () => {
+    const node = await startNode(await openTestDatabase(engine), { graceMs: 400 });
+    const connection = await joined(node, 'p');
+    await node.registry.register(connection, [model('a')]);
+    const version = node.catalog.version();
+    await node.registry.leave(connection);
+    expect(listed(node)).toEqual(['p:a']);
+    expect(node.catalog.version()).toBe(version);
+    expect(await until(() => listed(node).length === 0)).toBeGreaterThan(200);
+  });
+
+  test('stay for good when it returns in time', async () => {
+    const node = await startNode(await openTestDatabase(engine), { graceMs: 100 });
+    const [returns, goes] = [await joined(node, 'p'), await joined(node, 'q')];
+    await node.registry.register(returns, [model('a')]);
+    await node.registry.register(goes, [model('b', { providerName: 'Other' })]);
+    const version = node.catalog.version();
+    await node.registry.leave(returns);
+    await joined(node, 'p');
+    await node.registry.leave(goes);
+    await until(() => !listed(node).includes('q:b'));
+    expect(listed(node)).toEqual(['p:a']);
+    expect(node.catalog.version()).toBe(version + 1);
+  });
+
+  test('are listed again when it returns late, before it registers anew', async () => {
+    const node = await startNode(await openTestDatabase(engine), { graceMs: 0 });
+    const connection = await joined(node, 'p');
+    await node.registry.register(connection, [model('a')]);
+    await node.registry.leave(connection);
+    await until(() => listed(node).length === 0);
+    await joined(node, 'p');
+    await until(() => listed(node).length === 1);
+  });
+});

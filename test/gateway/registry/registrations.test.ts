@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { createPriceBook } from '#billing';
+import type { Offer } from '../../../src/gateway/call.ts';
+import type { Service } from '../../../src/gateway/config.ts';
+import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
+import { ENGINES, openTestDatabase } from '../test-database.ts';
+import { joined, listed, model, startNode } from './registry-world.ts';
+
+const RICH: readonly Service[] = [
+  { ...model('a/b'), rates: { prompt: 2n ** 60n, completion: 1n }, description: 'ä "quoted" \\ \u2028 line' },
+  {
+    primitive: 'tool',
+    name: 'weather',
+    displayName: 'Weather',
+    providerName: 'Acme',
+    description: '',
+    rates: { call: 1n },
+    variants: { forecast: { call: 10n ** 15n }, ['__proto__']: { call: 7n } },
+  },
+  {
+    primitive: 'agent',
+    name: 'planner',
+    displayName: 'Planner',
+    providerName: 'Acme',
+    description: '',
+    rates: { prompt: 0n },
+    variants: {},
+    agent: { cardPath: '/.well-known/agent-card.json' },
+  },
+  {
+    primitive: 'video',
+    name: 'film',
+    displayName: 'Film',
+    providerName: 'Acme',
+    description: '',
+    rates: { second: 5n },
+    variants: { '720p+audio': { second: 6n } },
+    media: { upstreamModel: 'f', supportedParams: ['seed'], aspectRatios: ['16:9'], formats: [], resolutions: ['720p'], durations: ['5s'] },
+  },
+];
+
+describe.each(ENGINES)('%s: a registration', (engine) => {
+  test('lists its services at once, and reads back exactly', async () => {
+    const node = await startNode(await openTestDatabase(engine), { now: () => 1_000 });
+    expect(await node.registry.register(await joined(node, 'p'), RICH)).toEqual({ revision: 1 });
+    expect(listed(node)).toEqual(['p:a/b', 'p:film', 'p:planner', 'p:weather']);
+    expect(await node.registry.registration('p')).toEqual({
+      services: RICH.map((service) => ({ service, createdAt: 1_000 })),
+      revision: 1,
+      createdAt: 1_000,
+      updatedAt: 1_000,
+      connected: { since: 1_000, node: node.id },
+    });
+    expect(await node.registry.registration('q')).toBeNull();
+  });
+
+  test('replaces the one before; a service keeps the time of its first, by primitive and name', async () => {
+    let time = 1_000;
+    const node = await startNode(await openTestDatabase(engine), { now: () => time });
+    const connection = await joined(node, 'p');
+    await node.registry.register(connection, [model('a'), model('b')]);
+    time = 2_000;
+    expect(await node.registry.register(connection, [model('a', { price: 9 }), model('c')])).toEqual({ revision: 2 });
+    expect(node.catalog.offers().map(({ service, createdAt }) => [service, createdAt])).toEqual([
+      ['a', 1_000],
+      ['c', 2_000],
+    ]);
+    expect(await node.registry.registration('p')).toMatchObject({ createdAt: 1_000, updatedAt: 2_000 });
+  });
+
+  test('that says nothing new changes nothing', async () => {
+    const node = await startNode(await openTestDatabase(engine));
+    await node.registry.register(await joined(node, 'p'), RICH);
+    const version = node.catalog.version();
+    expect(await node.registry.register(await joined(node, 'p'), RICH)).toEqual({ revision: 1 });
+    expect(node.catalog.version()).toBe(version);
+  });
+
+  test('without services takes all away', async () => {
+    const node = await startNode(await openTestDatabase(engine));
+    const connection = await joined(node, 'p');
+    await node.registry.register(connection, [model('a')]);
+    await node.registry.register(connection, []);
+    expect(listed(node)).toEqual([]);
+    expect(await node.registry.registration('p')).toMatchObject({ services: [], revision: 2 });
+  });
+
+  test('is listed nowhere, nor kept, until its prices are remembered', async () => {
+    const database = await openTestDatabase(engine);
+    const book = createPriceBook(database);
+    const gate = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const node = await startNode(database, {
+      priceBook: {
+        async remember(versions) {
+          asked.resolve();
+          await gate.promise;
+          await book.remember(versions);
+        },
+      },
+    });
+    const registering = node.registry.register(await joined(node, 'p'), [model('a')]);
+    await asked.promise;
+    // Whatever does not wait for it has its turn.
+    await joined(node, 'q');
+    expect(await node.registry.registration('p')).toBeNull();
+    expect(listed(node)).toEqual([]);
+    gate.resolve();
+    await registering;
+    expect(listed(node)).toEqual(['p:a']);
+  });
+
+  test('has all its prices remembered before anybody can call at them, and leaves the offers that calls hold as they are', async () => {
+    const database = await openTestDatabase(engine);
+    const book = createPriceBook(database);
+    const catalog = createCatalog();
+    const found: Promise<unknown>[] = [];
+    const prices = (offers: readonly Offer[]) => offers.flatMap(({ price, variants }) => [price.id, ...Object.values(variants).map(({ id }) => id)]);
+    const node = await startNode(database, {
+      catalog: {
+        replace(source, offers) {
+          found.push(...prices(offers).map((id) => book.find(id)));
+          catalog.replace(source, offers);
+        },
+      },
+    });
+    const connection = await joined(node, 'p');
+    await node.registry.register(connection, RICH);
+    expect(await Promise.all(found)).toHaveLength(7);
+    expect(await Promise.all(found)).not.toContain(null);
+
+    const held = catalog.resolve('a/b', 'model').offers;
+    await node.registry.register(connection, [model('a/b', { price: 3 })]);
+    const [now] = catalog.resolve('a/b', 'model').offers;
+    expect(held[0]!.price.rates).toEqual(RICH[0]!.rates);
+    expect(now!.price.rates).toEqual({ prompt: 3_000_000n, completion: 3_000_000n });
+    expect(await book.find(held[0]!.price.id)).toMatchObject({ rates: RICH[0]!.rates, provider: 'p', service: 'a/b' });
+    expect(await book.find(now!.price.id)).not.toBeNull();
+  });
+});

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { Client } from 'pg';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { openDatabase } from '#store';
+import { freshDatabase } from '../../support/fresh-database.ts';
+import { joined, startNode } from './registry-world.ts';
+
+const BUMP = readFileSync(new URL('../../../src/gateway/registry/sql/pg-bump-clock.sql', import.meta.url), 'utf8');
+
+test('a gateway that freezes in the middle of a change does not hold the others up for long', async () => {
+  const fresh = await freshDatabase(inject('postgresUrl'));
+  const database = await openDatabase({ url: fresh.url, dataDir: '' });
+  const frozen = new Client({ connectionString: fresh.url });
+  onTestFinished(async () => {
+    await database.close();
+    await fresh.drop();
+  });
+  const node = await startNode(database);
+  frozen.on('error', () => {});
+  await frozen.connect();
+  await frozen.query('BEGIN');
+  await frozen.query(BUMP);
+  // Nothing more is heard of it, and its row stays locked.
+  const begun = performance.now();
+  await joined(node, 'p');
+  expect(performance.now() - begun).toBeGreaterThan(1_000);
+  expect(performance.now() - begun).toBeLessThan(6_000);
+  expect(node.errors).toEqual([]);
+});

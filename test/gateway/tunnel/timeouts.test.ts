@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { UpstreamFailure } from '#gateway';
+import { restOf, startWorld } from './tunnel-world.ts';
+
+test('a reply whose head does not come in time', async () => {
+  const world = await startWorld({ upstream: { headTimeoutMs: 80 } });
+  const reset = Promise.withResolvers<void>();
+  const peer = await world.peer({ serve: (stream) => stream.once('close', reset.resolve) });
+  const head = world.send(peer.welcome.provider).head;
+  await expect(head).rejects.toThrow(UpstreamFailure);
+  await expect(head).rejects.toMatchObject({ message: 'the provider did not answer in time', retryable: true });
+  await reset.promise;
+});
+
+test('a reply that falls silent, however long it took before', async () => {
+  const world = await startWorld({ upstream: { idleTimeoutMs: 120 } });
+  const peer = await world.peer({
+    async serve(stream) {
+      stream.respond({ ':status': 200 });
+      for (let i = 0; i < 10; i++) {
+        stream.write('tick');
+        await new Promise((resolve) => setTimeout(resolve, 30));
+      }
+    },
+  });
+  const reply = await world.send(peer.welcome.provider).head;
+  const begun = performance.now();
+  await expect(restOf(reply)).rejects.toThrow('the provider fell silent in the middle of its answer');
+  expect(performance.now() - begun).toBeGreaterThan(350);
+});
+
+test('a reader that takes its time is no silence of the provider', async () => {
+  const world = await startWorld({ upstream: { idleTimeoutMs: 40 } });
+  const peer = await world.peer({ serve: (stream) => (stream.respond({ ':status': 200 }), void stream.end('x'.repeat(400_000))) });
+  const reply = await world.send(peer.welcome.provider).head;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect((await restOf(reply)).byteLength).toBe(400_000);
+});
+
+test('what goes on after a reply was complete is reset soon', async () => {
+  const world = await startWorld();
+  const reset = Promise.withResolvers<number>();
+  const peer = await world.peer({
+    serve(stream) {
+      stream.once('close', () => reset.resolve(stream.rstCode!));
+      stream.respond({ ':status': 200 });
+      stream.write('data: [DONE]\n\n');
+      const babble = setInterval(() => stream.write('x'.repeat(10_000)), 5);
+      stream.once('close', () => clearInterval(babble));
+    },
+  });
+  const reply = await world.send(peer.welcome.provider).head;
+  await reply.read();
+  reply.discard();
+  expect(await reset.promise).toBe(8);
+});

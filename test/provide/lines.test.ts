@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createLines } from '../../src/provide/lines.ts';
+
+function cut(chunks: readonly Buffer[], bytesMax = 1_000): { lines: string[]; tooLong: string[] } {
+  const lines: string[] = [];
+  const tooLong: string[] = [];
+  const splitter = createLines({ bytesMax, line: (text) => lines.push(text), tooLong: (beginning) => tooLong.push(beginning) });
+  for (const chunk of chunks) splitter.push(chunk);
+  splitter.end();
+  return { lines, tooLong };
+}
+
+describe('bytes as lines', () => {
+  it('are the same however they are cut, inside characters too', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 20 })), fc.array(fc.nat(200), { maxLength: 20 }), (texts, cuts) => {
+        const wanted = texts.map((text) => text.replaceAll(/[\r\n]/g, '')).filter((text) => text !== '');
+        const bytes = Buffer.from(wanted.join('\n'));
+        const at = [0, ...cuts.map((place) => Math.min(place, bytes.length)).sort((a, b) => a - b), bytes.length];
+        const chunks = at.slice(1).map((to, index) => bytes.subarray(at[index], to));
+        expect(cut(chunks).lines).toEqual(wanted);
+      }),
+    );
+  });
+
+  it('end with LF or CRLF, and empty ones do not count', () => {
+    expect(cut([Buffer.from('a\r\n\n\r\nb\nc')]).lines).toEqual(['a', 'b', 'c']);
+  });
+
+  it('that are too long are told by their beginning and passed over', () => {
+    const long = 'x'.repeat(50);
+    expect(cut([Buffer.from(`a\n${long}`), Buffer.from(`${long}\nb\n${long}`)], 10)).toEqual({ lines: ['a', 'b'], tooLong: ['x'.repeat(10), 'x'.repeat(10)] });
+    expect(cut([Buffer.from(`${'y'.repeat(10)}\n`)], 10)).toEqual({ lines: ['y'.repeat(10)], tooLong: [] });
+  });
+
+  it('take linear time in single bytes, and memory for one line', () => {
+    let count = 0;
+    const splitter = createLines({ bytesMax: 1 << 20, line: (text) => (count += text.length), tooLong: () => {} });
+    const byte = Buffer.from('x');
+    for (let index = 0; index < 200_000; index += 1) splitter.push(byte);
+    splitter.end();
+    expect(count).toBe(200_000);
+  });
+});

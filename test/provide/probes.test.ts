@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ServiceConfig } from '../../src/gateway/config.ts';
+import { createLog } from '../../src/provide/log.ts';
+import { providerChecks, runChecks, type CheckResult } from '../../src/provide/probe/checks.ts';
+import { agentAt, modelAt, toolAt, toolOfScript } from '../support/provider-proxy.ts';
+import { startProvider, type TestProvider } from '../support/provider.ts';
+import { findFreePort } from '../support/server-process.ts';
+
+const SCRIPT = fileURLToPath(new URL('../support/stdio-mcp-server.ts', import.meta.url));
+
+let provider: TestProvider;
+let server: Server;
+let url: string;
+let answer: (request: IncomingMessage, response: ServerResponse, body: string) => void;
+beforeEach(async () => {
+  provider = await startProvider();
+  server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request.setEncoding('utf8')) body += String(chunk);
+    if (request.url === '/api/v1/ping') response.end('pong');
+    else answer(request, response, body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  await provider.stop();
+  server.closeAllConnections();
+  server.close();
+});
+
+const log = createLog({ level: 'silent', style: 'json', secrets: [], write() {}, now: Date.now });
+
+/** The results of the services' checks; those of the router and the wallet come before them. */
+async function probe(services: readonly ServiceConfig[], router = url): Promise<{ ok: boolean; results: (CheckResult & { kind: string })[] }> {
+  const config = { file: null, router: { url: router, domain: 'x', wallet: null, apiKey: 'k' }, services };
+  const results: (CheckResult & { kind: string })[] = [];
+  const checks = providerChecks(config, null, { env: { PATH: process.env['PATH'] }, version: '1', log });
+  const ok = await runChecks(checks, Date.now, ({ kind }, result) => results.push({ ...result, kind }));
+  return { ok, results };
+}
+const details = async (service: ServiceConfig) => (await probe([service])).results.slice(2).map(({ ok, detail }) => `${ok ? '✓' : '✗'} ${detail}`);
+const json = (response: ServerResponse, value: unknown, status = 200) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+
+it('a router that answers', async () => {
+  expect((await probe([])).results).toMatchObject([
+    { kind: 'wallet', ok: true },
+    { kind: 'router', ok: true, detail: 'answers' },
+  ]);
+});
+
+it.each([
+  ['that is not there', async () => `http://127.0.0.1:${await findFreePort()}`, /^does not answer: .*ECONNREFUSED/],
+  ['that is another server', async () => provider.url, /^answers with status 404: no GET/],
+])('a router %s', async (_what, address, wrong) => {
+  const { ok, results } = await probe([], await address());
+  expect(ok).toBe(false);
+  expect(results[1]).toMatchObject({ kind: 'router', ok: false, detail: expect.stringMatching(wrong) });
+});
+
+describe('a model', () => {
+  it('is asked twice, for one token, whole and streamed', async () => {
+    expect(await details(modelAt('m', provider.url))).toEqual(['✓ answers, usage 2 + 1 tokens', '✓ streams, usage 2 + 1 tokens'].map((text) => expect.stringMatching(text.replace('+', '\\+').replace('2', '\\d+'))));
+    expect(provider.log.map(({ body }) => body)).toMatchObject([
+      { model: 'test/model', max_tokens: 1 },
+      { model: 'test/model', max_tokens: 1, stream: true, stream_options: { include_usage: true } },
+    ]);
+    for (const { headers } of provider.log) expect(headers.authorization).toBe('Bearer upstream-key-canary');
+  });
+
+  it.each([
+    [{ usage: 'none' }, 'the answer has no usage: calls would earn nothing', 'streaming: the last chunk before [DONE] has no usage: calls would earn nothing'],
+    [{ usage: 'negative' }, /the answer has a usage whose \w+ is no count of tokens/, /streaming: .* is no count of tokens/],
+    [{ usage: 'strings' }, /is no count of tokens/, /is no count of tokens/],
+    [{ noDone: true }, null, 'streaming: the last line is not data: [DONE]'],
+    [{ status: 503 }, 'answers with status 503: the test provider was told to answer 503', 'answers with status 503: the test provider was told to answer 503'],
+    [{ usage: 'no-total' }, null, null],
+    [{ lineEnd: 'crlf' }, null, null],
+  ] as const)('that %o', async (behaviour, whole, streamed) => {
+    provider.instruct(behaviour, behaviour);
+    const { results } = await probe([modelAt('m', provider.url)]);
+    for (const [index, wrong] of [whole, streamed].entries()) {
+      const { ok, detail } = results[index + 2]!;
+      expect([ok, detail]).toEqual(wrong === null ? [true, expect.any(String)] : [false, wrong instanceof RegExp ? expect.stringMatching(wrong) : wrong]);
+    }
+  });
+
+  it('that does not stream at all', async () => {
+    answer = (_request, response) => json(response, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } });
+    expect(await details(modelAt('m', url))).toEqual(['✓ answers, usage 1 + 1 tokens', '✗ streaming: the content type is application/json; right is text/event-stream']);
+  });
+});
+
+describe('a tool', () => {
+  const tools = { tools: [{ name: 'one' }, { name: 'two' }] };
+  const legacy = (reply: (response: ServerResponse, message: object) => void) => (request: IncomingMessage, response: ServerResponse, body: string) => {
+    if (request.method === 'DELETE') return void response.writeHead(405).end();
+    const { id, method } = JSON.parse(body) as { id?: number; method: string };
+    if (id === undefined) return void response.writeHead(202).end();
+    if (method === 'initialize') return void response.writeHead(200, { 'mcp-session-id': 's1', 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18' } }));
+    if (request.headers['mcp-session-id'] !== 's1' || request.headers['mcp-protocol-version'] !== '2025-06-18') return void json(response, {}, 400);
+    reply(response, { jsonrpc: '2.0', id, result: tools });
+  };
+
+  it('at an address, with a session', async () => {
+    answer = legacy((response, message) => json(response, message));
+    expect(await details(toolAt('t', `${url}/mcp`, 'k'))).toEqual(['✓ 2 tools']);
+  });
+
+  it('at an address, that answers with events', async () => {
+    answer = legacy((response, message) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`event: message\ndata: ${JSON.stringify(message)}\n\n`));
+    expect(await details(toolAt('t', `${url}/mcp`))).toEqual(['✓ 2 tools']);
+  });
+
+  it('at an address, of the revision without sessions', async () => {
+    answer = (request, response, body) => {
+      const { id, method, params } = JSON.parse(body) as { id: number; method: string; params?: { _meta?: Record<string, unknown> } };
+      if (params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== '2026-07-28' || request.headers['mcp-method'] !== method) return void json(response, { jsonrpc: '2.0', id, error: { code: -32022, message: 'x' } }, 400);
+      json(response, { jsonrpc: '2.0', id, result: { ...tools, resultType: 'complete' } });
+    };
+    expect(await details(toolAt('t', url))).toEqual(['✓ 2 tools']);
+  });
+
+  it('with a price for a tool that it does not have', async () => {
+    answer = legacy((response, message) => json(response, message));
+    const { service, target } = toolAt('t', url);
+    const variants = { one: { call: 1n }, tow: { call: 1n } };
+    expect(await details({ service: { ...service, variants }, target })).toEqual(['✗ prices are set for tools that it does not have: tow']);
+  });
+
+  it('that wants a key', async () => {
+    answer = (_request, response) => json(response, { error: 'invalid_token' }, 401);
+    expect(await details(toolAt('t', url))).toEqual(['✗ answers with status 401: invalid_token']);
+  });
+
+  it('that is a command', async () => {
+    expect(await details(toolOfScript('t', SCRIPT))).toEqual(['✓ 3 tools']);
+  });
+
+  it('that is a command and does not start', async () => {
+    expect(await details(toolOfScript('t', SCRIPT, ['start=fail']))).toEqual(['✗ the process exited with code 7']);
+    expect(await details({ ...toolOfScript('t', SCRIPT), target: { kind: 'command', command: '/nowhere', args: [], env: {}, cwd: null } })).toEqual([
+      '✗ the process cannot be started (ENOENT)',
+    ]);
+  });
+});
+
+describe('an agent', () => {
+  it.each([
+    [{ name: 'A', url: 'http://x', skills: [{}] }, '✓ the card of A, 1 skill'],
+    [{ name: 'A', supportedInterfaces: [{ url: 'http://x' }] }, '✓ the card of A, 0 skills'],
+    [{ url: 'http://x' }, '✗ the agent card has no name'],
+    [{ name: 'A' }, '✗ the agent card says nothing of where the agent is: it has neither url nor supportedInterfaces'],
+    [[], '✗ the agent card is no JSON object'],
+  ])('%j', async (card, detail) => {
+    answer = ({ url: path }, response) => json(response, card, path === '/agent/.well-known/agent-card.json' ? 200 : 404);
+    expect(await details(agentAt('a', `${url}/agent`))).toEqual([detail]);
+  });
+});
+
+describe('an API of images', () => {
+  const image = (): ServiceConfig => ({
+    service: {
+      primitive: 'image',
+      name: 'i',
+      displayName: 'I',
+      providerName: 'Mine',
+      description: '',
+      rates: { image: 1n },
+      variants: {},
+      media: { upstreamModel: 'i', supportedParams: [], aspectRatios: [], formats: [], resolutions: [], durations: [] },
+    },
+    target: { kind: 'http', url, apiKey: 'k' },
+  });
+  it.each([
+    [200, '✓ answers (status 200); nothing was generated'],
+    [404, '✓ answers (status 404); nothing was generated'],
+    [401, '✗ does not accept the key: status 401'],
+    [502, '✗ answers with status 502'],
+  ])('with status %i', async (status, detail) => {
+    answer = (_request, response) => json(response, {}, status);
+    expect(await details(image())).toEqual([detail]);
+  });
+});
+
+it('results come in the order of the file, and one that fails does not keep the others from running', async () => {
+  provider.instruct({ headDelayMs: 200 });
+  const { ok, results } = await probe([modelAt('slow', provider.url), toolOfScript('t', SCRIPT, ['start=fail']), modelAt('fast', provider.url)]);
+  expect(ok).toBe(false);
+  expect(results.map(({ kind, ok: right }) => `${kind} ${right}`)).toEqual(['wallet true', 'router true', 'model true', 'model true', 'tool false', 'model true', 'model true']);
+});

@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { callOf, stdioTool } from './stdio-tool.ts';
+
+const tool = stdioTool();
+
+describe('stopping', () => {
+  const pid = (word: string) => Number(tool.journalled().find((line) => line.startsWith(`${word} `))!.split(' ')[1]);
+  /** Resolves when the process has ended; whether somebody has taken notice of it does not matter. */
+  const gone = async (of: number) => {
+    for (;;) {
+      const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(of)], { encoding: 'utf8' });
+      if (stdout.trim() === '' || stdout.startsWith('Z')) return true;
+      await pause(20);
+    }
+  };
+
+  it('ends the process by the end of its input, after its last call', async () => {
+    await tool.start();
+    await tool.post(callOf('echo'));
+    expect(await tool.running.proxy.close()).toBe(0);
+    expect(tool.journalled()).toContain('end of input');
+    expect(await gone(pid('pid'))).toBe(true);
+  });
+
+  it('ends one that does not want to, and what it started, by force', async () => {
+    await tool.start(['stop=stubborn']);
+    await tool.post(callOf('echo'));
+    expect(await tool.running.proxy.close()).toBe(0);
+    expect(tool.journalled()).toContain('end of input');
+    expect(tool.journalled()).toContain('SIGTERM');
+    expect([await gone(pid('pid')), await gone(pid('child'))]).toEqual([true, true]);
+  });
+});

@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createWallet, loadWallet, WalletError, writeKeypairFile } from '../../../src/provide/wallet/index.ts';
+import { solanaWallet } from '../../support/wallets.ts';
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'tollgate-keypair-'));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const CHAIN = 'solana:mainnet';
+const GOOD = JSON.stringify([...solanaWallet().secret]);
+const load = (keypairFile: string) => loadWallet({ chainId: CHAIN, keypairFile });
+const file = async (name: string, content: string | Buffer, mode = 0o600) => {
+  const path = join(dir, name);
+  await writeFile(path, content);
+  await chmod(path, mode);
+  return path;
+};
+
+describe('a keypair file', () => {
+  it("is read when it is its owner's alone", async () => {
+    for (const mode of [0o600, 0o400, 0o700])
+      await expect(load(await file(`mode-${mode}`, GOOD, mode))).resolves.toMatchObject({ namespace: 'solana' });
+  });
+
+  it('is refused when others can read or write it, with the command that mends it', async () => {
+    for (const mode of [0o640, 0o604, 0o660, 0o602, 0o644, 0o666, 0o610, 0o601, 0o444]) {
+      const path = await file(`mode-${mode.toString(8)}`, GOOD, mode);
+      await expect(load(path), mode.toString(8)).rejects.toThrow(
+        new WalletError(
+          `The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. Run: chmod 600 ${path}`,
+        ),
+      );
+    }
+  });
+
+  // Only root may give files away, and take the place of another user.
+  it.runIf(process.geteuid?.() === 0)("is read from root's mount for a group, by a process that is not root's", async () => {
+    const path = await file('mounted', GOOD, 0o440);
+    const writable = await file('writable', GOOD, 0o640);
+    const open = await file('open', GOOD, 0o444);
+    const foreign = await file('foreign', GOOD, 0o440);
+    const group = 12_345;
+    for (const one of [path, writable, open]) await chown(one, 0, group);
+    await chown(foreign, group + 1, group);
+    await chmod(dir, 0o755);
+    await expect(load(path)).rejects.toThrow('chmod 600');
+    process.setegid!(group);
+    process.seteuid!(group);
+    try {
+      await expect(load(path)).resolves.toMatchObject({ namespace: 'solana' });
+      for (const one of [writable, open, foreign]) await expect(load(one), one).rejects.toThrow('chmod 600');
+    } finally {
+      process.seteuid!(0);
+      process.setegid!(0);
+    }
+  });
+
+  it('is a regular file: no directory, no pipe, no device', async () => {
+    await mkdir(join(dir, 'directory'));
+    execFileSync('mkfifo', ['-m', '600', join(dir, 'pipe')]);
+    for (const path of [join(dir, 'directory'), join(dir, 'pipe'), '/dev/zero'])
+      await expect(load(path), path).rejects.toThrow('is not a regular file');
+  });
+
+  it('may be behind a link, as orchestrators mount it', async () => {
+    await symlink(await file('target', GOOD), join(dir, 'link'));
+    await expect(load(join(dir, 'link'))).resolves.toMatchObject({ namespace: 'solana' });
+  });
+
+  it('is at most 64 KiB', async () => {
+    await expect(load(await file('padded', GOOD.padEnd(64 * 1024)))).resolves.toMatchObject({ namespace: 'solana' });
+    await expect(load(await file('large', GOOD.padEnd(64 * 1024 + 1)))).rejects.toThrow('is larger than 65536 bytes');
+  });
+
+  it('that is not there is said to be missing, with how to make one', async () => {
+    await expect(load(join(dir, 'none'))).rejects.toThrow(/does not exist\. Make one: tollgate keygen/);
+    await expect(load(join(dir, 'none', 'none'))).rejects.toThrow(WalletError);
+  });
+
+  it('is written once, for its owner alone, and read back as the same wallet', async () => {
+    for (const chain of ['solana', 'evm'] as const) {
+      const path = join(dir, chain);
+      const { wallet, fileText } = await createWallet(chain);
+      await writeKeypairFile(path, fileText);
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
+      const { address, accountId, providerId } = await loadWallet({ chainId: wallet.chainId, keypairFile: path });
+      expect({ address, accountId, providerId }).toEqual({ address: wallet.address, accountId: wallet.accountId, providerId: wallet.providerId });
+      await expect(writeKeypairFile(path, 'other')).rejects.toThrow(`${path} exists already and may hold a wallet: nothing was written`);
+      expect(await readFile(path, 'utf8')).toBe(fileText);
+    }
+    await symlink(join(dir, 'dangling-target'), join(dir, 'dangling'));
+    await expect(writeKeypairFile(join(dir, 'dangling'), 'x')).rejects.toThrow('exists already');
+    expect(await readdir(dir)).not.toContain('dangling-target');
+    await expect(writeKeypairFile(join(dir, 'no', 'such'), 'x')).rejects.toThrow(`mkdir -p ${join(dir, 'no')}`);
+  });
+});

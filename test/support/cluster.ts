@@ -1,0 +1,126 @@
+import { freshDatabase } from './fresh-database.ts';
+import { startGateway, type Gateway } from './gateway.ts';
+import { startProvider, type TestProvider } from './provider.ts';
+import { startSpine, UNHURRIED, type Spine, type SpineOptions } from './spine.ts';
+import { DOMAIN } from './wallets.ts';
+
+/** Gateways of one database find each other and take free ports for it. */
+export const CLUSTER_TOML = '[cluster]\nurl = "https://127.0.0.1:0"\nport = 0\n';
+
+const SEED = '00'.repeat(31) + '01';
+
+export interface ClusterOptions {
+  /** A PostgreSQL server; the cluster makes a database of its own in it. */
+  readonly postgresUrl: string;
+  readonly redisUrl?: string;
+  readonly size?: number;
+  /** In place of rate limits that nobody meets. */
+  readonly toml?: string;
+}
+
+/** Gateways of one database, one provider behind all of them. */
+export interface Cluster<G> {
+  /** Those that run. `stop` stops them. */
+  readonly gateways: readonly G[];
+  readonly databaseUrl: string;
+  readonly provider: TestProvider;
+  /** One more. */
+  add(): Promise<G>;
+  /** It is stopped or killed by the test itself. */
+  forget(gateway: G): void;
+  stop(): Promise<void>;
+}
+
+/** Gateways in this process. They share an account that has money, and its key is good at each. */
+export async function startCluster(options: ClusterOptions & Pick<SpineOptions, 'env'>): Promise<Cluster<Spine>> {
+  const { postgresUrl, redisUrl, toml = UNHURRIED, env } = options;
+  return startAll(options.size ?? 3, postgresUrl, (databaseUrl, provider) =>
+    startSpine({ databaseUrl, provider, toml: `${toml}\n${CLUSTER_TOML}`, ...(redisUrl === undefined ? {} : { redisUrl }), ...(env ? { env } : {}) }),
+  );
+}
+
+/** Gateways in processes of their own: they have a processor each, as far as there are any, and can be killed. */
+export async function startProcessCluster(options: ClusterOptions): Promise<Cluster<Gateway>> {
+  const { postgresUrl, redisUrl, toml = UNHURRIED } = options;
+  const env = { TOLLGATE_IDENTITY_SEED: SEED, TOLLGATE_SIGN_IN_DOMAINS: DOMAIN, TEST_UPSTREAM_KEY: 'upstream-secret-canary' };
+  return startAll(options.size ?? 3, postgresUrl, (databaseUrl, provider) =>
+    startGateway({
+      databaseUrl,
+      env,
+      toml: `${toml.replaceAll('{provider}', provider.url)}\n${CLUSTER_TOML}`,
+      ...(redisUrl === undefined ? {} : { redisUrl }),
+    }),
+  );
+}
+
+async function startAll<G extends { stop(): Promise<void> }>(
+  size: number,
+  postgresUrl: string,
+  start: (databaseUrl: string, provider: TestProvider) => Promise<G>,
+): Promise<Cluster<G>> {
+  const database = await freshDatabase(postgresUrl);
+  const provider = await startProvider();
+  const gateways: G[] = [];
+  const cluster: Cluster<G> = {
+    gateways,
+    databaseUrl: database.url,
+    provider,
+    async add() {
+      const gateway = await start(database.url, provider);
+      gateways.push(gateway);
+      return gateway;
+    },
+    forget(gateway) {
+      gateways.splice(gateways.indexOf(gateway), 1);
+    },
+    async stop() {
+      await Promise.all(gateways.splice(0).map((gateway) => gateway.stop()));
+      await provider.stop();
+      await database.drop();
+    },
+  };
+  try {
+    // The first makes the tables.
+    await cluster.add();
+    await Promise.all(Array.from({ length: size - 1 }, () => cluster.add()));
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+  return cluster;
+}
+
+/** Asks until it is so, and tells after how many milliseconds it was. */
+export async function until(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 15_000): Promise<number> {
+  const begun = performance.now();
+  while (!(await isSo())) {
+    if (performance.now() - begun > withinMs) throw new Error(`waited ${withinMs} ms in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return performance.now() - begun;
+}
+
+/** What a gateway tells everybody of who offers a model; empty where nobody does. */
+export async function endpointsOf(origin: string, model: string): Promise<readonly Endpoint[]> {
+  const response = await fetch(`${origin}/api/v1/models/${model}/endpoints`);
+  const { data } = (await response.json()) as { data?: { endpoints: readonly Endpoint[] } };
+  return data?.endpoints ?? [];
+}
+
+export interface Endpoint {
+  readonly provider_id: string;
+  readonly status: 'healthy' | 'cooling_down' | 'away';
+  /** USD per token. */
+  readonly pricing: { readonly prompt: string; readonly completion: string };
+}
+
+/** Waits until all these gateways know of a provider of the model that can be called, and tells how long it took. */
+export const reachable = (origins: readonly string[], model: string, withinMs?: number): Promise<number> =>
+  until(
+    async () => {
+      const known = await Promise.all(origins.map((origin) => endpointsOf(origin, model)));
+      return known.every((endpoints) => endpoints.some(({ status }) => status === 'healthy'));
+    },
+    `${model} can be called at ${origins.length} gateways`,
+    withinMs,
+  );

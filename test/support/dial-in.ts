@@ -1,0 +1,117 @@
+import { createLog } from '../../src/provide/log.ts';
+import { loadProviderFile } from '../../src/provide/provider-file.ts';
+import { createProxy, type ExitCode, type ProxyLimits } from '../../src/provide/proxy.ts';
+import { DOMAIN, solanaWallet, type TestWallet } from './wallets.ts';
+
+/** A provider's proxy in this process, dialled in to a gateway under test. */
+export interface DialledIn {
+  /** Public key of the provider. */
+  readonly id: string;
+  readonly wallet: TestWallet;
+  /** The proxy's log lines, parsed. */
+  readonly lines: Record<string, unknown>[];
+  /** Resolves at the next line with this text, or at once if there was one. */
+  logged(text: string, count?: number): Promise<Record<string, unknown>>;
+  readonly closed: Promise<ExitCode>;
+  /** Drains, as SIGTERM does. */
+  close(): Promise<ExitCode>;
+  /** Ends at once, as SIGKILL does. */
+  kill(): void;
+}
+
+export interface DialInOptions {
+  /** Address of the gateway. */
+  readonly router: string;
+  /** The blocks of the provider's file. */
+  readonly services: string;
+  readonly wallet?: TestWallet;
+  /** Uses this API key in place of a wallet. */
+  readonly apiKey?: string;
+  readonly domain?: string;
+  readonly limits?: Partial<ProxyLimits>;
+  /** Waits until calls can come; default true. */
+  readonly ready?: boolean;
+  readonly random?: () => number;
+}
+
+export const READY = 'ready: calls can come';
+
+/** A `[[models]]` block of a provider's file. Prices are USD per 1M tokens. */
+export function offeredModel(model: {
+  readonly url: string;
+  readonly name?: string;
+  readonly provider?: string;
+  readonly prompt?: number | string;
+  readonly completion?: number | string;
+}): string {
+  const { url, name = 'tunnel/model', provider = 'Tunnel', prompt = 1, completion = 2 } = model;
+  return `
+[[models]]
+name = "${name}"
+display_name = "${provider}: Model"
+provider_name = "${provider}"
+context_length = 100000
+max_output_tokens = 4096
+[models.pricing]
+prompt = ${prompt}
+completion = ${completion}
+[models.params]
+model = "upstream-of-${provider}"
+api_base = "${url}"
+api_key = "std::env::TEST_UPSTREAM_KEY"
+`;
+}
+
+/** Starts a proxy, and by default waits until it is ready. */
+export async function dialIn(options: DialInOptions): Promise<DialledIn> {
+  const { router, services, apiKey, domain = DOMAIN, limits, ready = true, random = Math.random } = options;
+  const wallet = options.wallet ?? solanaWallet();
+  const auth =
+    apiKey === undefined
+      ? `[router.siwx]\nchain_id = "${wallet.chainId}"\nkeypair_file = "not-read.json"\ndomain = "${domain}"\n`
+      : `api_key = "${apiKey}"\n`;
+  const config = loadProviderFile({
+    file: 'provider.toml',
+    text: `[router]\nurl = "${router}"\n${auth}${services}`,
+    env: { TEST_UPSTREAM_KEY: 'upstream-secret-canary' },
+  });
+  const lines: Record<string, unknown>[] = [];
+  const waiting = new Set<() => void>();
+  const log = createLog({
+    level: 'debug',
+    style: 'json',
+    secrets: [],
+    now: Date.now,
+    write(line) {
+      lines.push(JSON.parse(line) as Record<string, unknown>);
+      for (const wake of [...waiting]) wake();
+    },
+  });
+  const proxy = createProxy({ config, wallet: apiKey === undefined ? wallet : null, log, now: Date.now, random, ...(limits ? { limits } : {}) });
+  const logged = (text: string, count = 1) =>
+    new Promise<Record<string, unknown>>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiting.delete(check);
+        reject(new Error(`the proxy did not log "${text}" in 20 s. It logged:\n${lines.map((line) => JSON.stringify(line)).join('\n')}`));
+      }, 20_000);
+      const check = () => {
+        const found = lines.filter((line) => line['msg'] === text);
+        if (found.length < count) return;
+        clearTimeout(timer);
+        waiting.delete(check);
+        resolve(found[count - 1]!);
+      };
+      waiting.add(check);
+      check();
+    });
+  proxy.start();
+  if (ready) {
+    const early = proxy.closed.then((code) =>
+      Promise.reject(new Error(`the proxy ended with ${code}: ${lines.map((line) => JSON.stringify(line)).join('\n')}`)),
+    );
+    // Once it is ready nobody waits for this any more.
+    early.catch(() => {});
+    await Promise.race([logged(READY), early]);
+  }
+  return { id: wallet.providerId, wallet, lines, logged, closed: proxy.closed, close: () => proxy.close(), kill: () => proxy.kill() };
+}

@@ -1,0 +1,64 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { READY } from './dial-in.ts';
+import { createKeeper } from './server-process.ts';
+import { DOMAIN, solanaWallet, type TestWallet } from './wallets.ts';
+
+/** `tollgate provide` in a process of its own, which ends with this process at the latest. */
+export interface ProvideProcess {
+  readonly wallet: TestWallet;
+  /** Public key of the provider. */
+  readonly id: string;
+  readonly pid: number;
+  /** SIGKILL: a crash. */
+  kill9(): Promise<void>;
+  /** SIGTERM, without waiting. */
+  term(): void;
+  /** Its exit code, once it has gone; null when a signal ended it. */
+  exited(): Promise<number | null>;
+  /** What it wrote. */
+  logs(): string;
+  stop(): Promise<void>;
+}
+
+const PROGRAM = resolve(import.meta.dirname, '../../src/main.ts');
+
+/** Starts it with a wallet of its own and waits until calls can come. `services` are the blocks of its file; upstream keys come from TEST_UPSTREAM_KEY. */
+export async function startProvide(options: { readonly router: string; readonly services: string; readonly wallet?: TestWallet }): Promise<ProvideProcess> {
+  const wallet = options.wallet ?? solanaWallet();
+  const home = mkdtempSync(join(tmpdir(), 'tollgate-provide-'));
+  const keeper = createKeeper([home]);
+  writeFileSync(join(home, 'wallet.json'), JSON.stringify([...wallet.secret]), { mode: 0o600 });
+  const router = `[router]\nurl = "${options.router}"\n[router.siwx]\nchain_id = "${wallet.chainId}"\nkeypair_file = "wallet.json"\ndomain = "${DOMAIN}"\n`;
+  const file = join(home, 'provider.toml');
+  writeFileSync(file, `${router}${options.services}`);
+  const process_ = keeper.start({
+    file: process.execPath,
+    args: [PROGRAM, 'provide', '--config', file, '--log-level', 'debug'],
+    cwd: home,
+    env: { PATH: process.env['PATH'], HOME: home, TEST_UPSTREAM_KEY: 'upstream-secret-canary' },
+  });
+  try {
+    await process_.wrote(READY);
+  } catch (error) {
+    await keeper.close();
+    throw error;
+  }
+  return {
+    wallet,
+    id: wallet.providerId,
+    pid: process_.pid,
+    async kill9() {
+      process_.signal('SIGKILL');
+      await process_.exited;
+    },
+    term: () => process_.signal('SIGTERM'),
+    async exited() {
+      await process_.exited;
+      return process_.exitCode;
+    },
+    logs: () => process_.output(),
+    stop: () => keeper.close(),
+  };
+}

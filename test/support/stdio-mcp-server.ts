@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/*
+ * An MCP server on its standard input and output, and ways to misbehave. argv: options as `name=value`.
+ *   journal=FILE   appends its pid and every line it gets
+ *   start=fail     ends at once, with code 7
+ *   start=garbage  writes lines that are no JSON-RPC first
+ *   start=modern   knows no `initialize`
+ *   stop=stubborn  does not end with its input, nor by SIGTERM, and neither does the process that it starts
+ * Tools by name: echo (its arguments), env (its environment), slow (progress twice, then echo; with hold=true never the response),
+ * crash (exits), noise (writes to standard error), huge (a line of 5 MB, then the response), never (no answer).
+ */
+const options = Object.fromEntries(process.argv.slice(2).map((each) => each.split('=', 2) as [string, string]));
+const journal = (text: string) => {
+  if (options['journal']) appendFileSync(options['journal'], `${text}\n`);
+};
+const write = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+
+journal(`pid ${process.pid}`);
+if (options['start'] === 'fail') process.exit(7);
+if (options['start'] === 'garbage') process.stdout.write('Listening on stdio!\n[1,2]\n{"neither":1}\n\n');
+if (options['stop'] === 'stubborn') {
+  process.on('SIGTERM', () => journal('SIGTERM'));
+  setInterval(() => {}, 1_000);
+  const child = spawn(process.execPath, ['-e', "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"], { stdio: 'ignore' });
+  journal(`child ${child.pid}`);
+}
+
+const lines = createInterface({ input: process.stdin });
+lines.on('line', (line) => {
+  journal(`line ${line}`);
+  const message = JSON.parse(line) as { id?: number; method?: string; params?: { name?: string; arguments?: unknown; _meta?: { progressToken?: unknown } } };
+  const { id, method, params } = message;
+  if (id === undefined || method === undefined) return;
+  const reply = (result: object) => write({ id, result });
+  switch (method) {
+    case 'initialize':
+      if (options['start'] === 'modern') return void write({ id, error: { code: -32601, message: 'Method not found' } });
+      return void reply({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'stand-in', version: '1' } });
+    case 'tools/list':
+      return void reply({ tools: ['echo', 'env', 'slow'].map((name) => ({ name, inputSchema: { type: 'object' } })) });
+    case 'tools/call':
+      return call(id, params ?? {}, line, reply);
+    default:
+      return void write({ id, error: { code: -32601, message: 'Method not found' } });
+  }
+});
+lines.on('close', () => {
+  journal('end of input');
+  if (options['stop'] !== 'stubborn') process.exit(0);
+});
+
+function call(
+  id: number,
+  params: { name?: string; arguments?: unknown; _meta?: { progressToken?: unknown } },
+  line: string,
+  reply: (result: object) => void,
+): void {
+  const text = (value: unknown) => ({ content: [{ type: 'text', text: JSON.stringify(value) }] });
+  switch (params.name) {
+    case 'echo':
+      return reply(text(params.arguments));
+    case 'raw':
+      // As it stood in the line, digits and all.
+      return void process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"raw":${/"arguments":(\{[^}]*\})/.exec(line)?.[1] ?? 'null'}}}\n`);
+    case 'env':
+      return reply(text(process.env));
+    case 'slow': {
+      const progressToken = params._meta?.progressToken;
+      write({ method: 'notifications/message', params: { level: 'info', data: 'of no request' } });
+      for (const progress of [1, 2]) write({ method: 'notifications/progress', params: { progressToken, progress, total: 2 } });
+      if ((params.arguments as { hold?: boolean } | undefined)?.hold !== true) reply(text(params.arguments));
+      return;
+    }
+    case 'noise':
+      process.stderr.write(`a complaint\n${'x'.repeat(10_000)}\n`);
+      return reply(text(null));
+    case 'huge':
+      process.stdout.write(`${'y'.repeat(5_000_000)}\n`);
+      return reply(text(null));
+    case 'ask':
+      write({ id: 'server-1', method: 'sampling/createMessage', params: {} });
+      write({ id: 'server-2', method: 'ping' });
+      return reply(text(null));
+    case 'crash':
+      process.exit(9);
+    default:
+  }
+}

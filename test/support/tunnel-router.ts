@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { createSocketStream } from '../../src/gateway/tunnel/socket-stream.ts';
+import { CONTROL_PATH, TUNNEL_PATH, TUNNEL_PROTOCOL, type GatewayMessage, type ProxyMessage } from '../../src/gateway/tunnel/wire.ts';
+
+/** The gateway's side of tunnels and nothing else of a gateway: real sockets, and every word to a proxy said by the test. */
+export interface TunnelRouter {
+  /** `http://127.0.0.1:<port>`, with `prefix` where one was given. */
+  readonly url: string;
+  readonly port: number;
+  /** The dials so far, accepted or not. */
+  readonly dials: IncomingMessage[];
+  /** The next connection that no one has taken yet, whose control stream is open. */
+  next(): Promise<RouterEnd>;
+  /** Closes every connection as a crash does, and listens no more. */
+  stop(): Promise<void>;
+}
+
+/** A reply as it came through the tunnel. */
+export interface TunnelReply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** One connection, as the gateway has it. */
+export interface RouterEnd {
+  readonly session: ClientHttp2Session;
+  readonly socket: WebSocket;
+  readonly request: IncomingMessage;
+  /** Messages of the proxy in order; each is given out once. */
+  heard(): Promise<ProxyMessage>;
+  say(message: GatewayMessage): void;
+  /** Says a welcome, and `registered` for whatever is registered then. Resolves with the registration. */
+  accept(provider?: string): Promise<Extract<ProxyMessage, { type: 'register' }>>;
+  /** Opens a stream; its body is left to the caller unless `body` is given. */
+  open(headers: OutgoingHttpHeaders, body?: string | Buffer): ClientHttp2Stream;
+  /** One call to its end. */
+  call(headers: OutgoingHttpHeaders, body?: string | Buffer): Promise<TunnelReply>;
+  /** Settles when the WebSocket is closed. */
+  readonly closed: Promise<void>;
+}
+
+export interface TunnelRouterOptions {
+  readonly port?: number;
+  /** Path that the router lives below. */
+  readonly prefix?: string;
+  /** Answers a dial with an HTTP status instead of a tunnel; null lets it in. */
+  readonly reject?: (request: IncomingMessage) => { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> } | null;
+}
+
+export async function startTunnelRouter(options: TunnelRouterOptions = {}): Promise<TunnelRouter> {
+  const server = createServer((_request, response) => response.writeHead(404).end());
+  const sockets = new WebSocketServer({ noServer: true, handleProtocols: (protocols) => (protocols.has(TUNNEL_PROTOCOL) ? TUNNEL_PROTOCOL : false) });
+  const dials: IncomingMessage[] = [];
+  const wires = new Set<Duplex>();
+  const waiting = createQueue<RouterEnd>();
+
+  server.on('upgrade', (request: IncomingMessage, wire: Duplex, head: Buffer) => {
+    dials.push(request);
+    wires.add(wire);
+    wire.on('close', () => wires.delete(wire));
+    wire.on('error', () => {});
+    const rejected = request.url === `${options.prefix ?? ''}${TUNNEL_PATH}` ? options.reject?.(request) : { status: 404, body: '{}' };
+    if (rejected) {
+      const headers = { 'content-length': String(Buffer.byteLength(rejected.body)), connection: 'close', ...rejected.headers };
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      return wire.end(`HTTP/1.1 ${rejected.status} No\r\n${lines.join('')}\r\n${rejected.body}`);
+    }
+    sockets.handleUpgrade(request, wire, head, (socket) => waiting.put(routerEnd(socket, request)));
+  });
+  server.listen(options.port ?? 0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}${options.prefix ?? ''}`,
+    port,
+    dials,
+    next: waiting.take,
+    async stop() {
+      server.close();
+      for (const wire of wires) wire.destroy();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+function routerEnd(socket: WebSocket, request: IncomingMessage): RouterEnd {
+  const duplex = createSocketStream(socket);
+  duplex.on('error', () => {});
+  const session = connect('http://tunnel', { createConnection: () => duplex, settings: { enablePush: false } });
+  session.on('error', () => {});
+  const control = session.request({ ':method': 'POST', ':path': CONTROL_PATH }, { endStream: false });
+  control.on('error', () => {});
+  const messages = createQueue<ProxyMessage>();
+  let text = '';
+  control.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    const lines = text.split('\n');
+    text = lines.pop()!;
+    for (const line of lines) messages.put(JSON.parse(line) as ProxyMessage);
+  });
+
+  const end: RouterEnd = {
+    session,
+    socket,
+    request,
+    closed: once(socket, 'close').then(() => {}),
+    heard: messages.take,
+    say: (message) => void control.write(`${JSON.stringify(message)}\n`),
+    async accept(provider = 'provider') {
+      end.say({ type: 'welcome', provider, account: `account-of-${provider}`, challenge: 'challenge', version: '1.2.3' });
+      const message = await end.heard();
+      if (message.type !== 'register') throw new Error(`the proxy said ${message.type} before it registered`);
+      const document = JSON.parse(message.document) as Record<string, { name: string }[]>;
+      const services = ['models', 'tools', 'agents', 'images', 'videos'].flatMap((kind) => (document[kind] ?? []).map(({ name }) => name));
+      end.say({ type: 'registered', revision: 1, services });
+      return message;
+    },
+    open(headers, body) {
+      const stream = session.request({ ':method': 'POST', ...headers }, { endStream: body === undefined && headers[':method'] === 'GET' });
+      stream.on('error', () => {});
+      if (body !== undefined) stream.end(body);
+      return stream;
+    },
+    async call(headers, body) {
+      const stream = end.open(headers, body ?? (headers[':method'] === 'GET' ? undefined : ''));
+      return readReply(stream);
+    },
+  };
+  return end;
+}
+
+/** A whole reply. Rejects when its stream is reset. */
+export function readReply(stream: ClientHttp2Stream): Promise<TunnelReply> {
+  return new Promise((resolve, reject) => {
+    let head: IncomingHttpHeaders & { ':status'?: number | undefined } = {};
+    const chunks: Buffer[] = [];
+    stream.on('response', (headers) => (head = headers));
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stream.on('close', () => {
+      const body = Buffer.concat(chunks);
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded) resolve({ status: head[':status'] ?? 0, headers: head, body });
+      else reject(new Error(`the reply was reset with code ${stream.rstCode} after status ${head[':status']} and ${body.length} bytes`));
+    });
+  });
+}
+
+/** What is put is taken once, in order; who comes first waits. */
+function createQueue<T>(): { put(value: T): void; take(): Promise<T> } {
+  const values: T[] = [];
+  const takers: ((value: T) => void)[] = [];
+  return {
+    put(value) {
+      const taker = takers.shift();
+      if (taker) taker(value);
+      else values.push(value);
+    },
+    take: () => (values.length > 0 ? Promise.resolve(values.shift()!) : new Promise((resolve) => takers.push(resolve))),
+  };
+}

@@ -1,0 +1,139 @@
+import { expect, onTestFinished } from 'vitest';
+import { dialIn, offeredModel, type DialledIn, type DialInOptions } from './dial-in.ts';
+import { startProvider, type TestProvider } from './provider.ts';
+import { ask, startSpine, UNHURRIED, type Spine, type SpineOptions } from './spine.ts';
+import { signInHeaders, type TestWallet } from './wallets.ts';
+
+/** A gateway in this process that providers dial in to. All of it ends with the test that started it, which fails unless the books are in order then. */
+export interface TunnelSpine {
+  readonly spine: Spine;
+  /** A proxy of its own upstream, with `tunnel/model` on offer. */
+  supply(provider: string, options?: SupplyOptions): Promise<Supplied>;
+  dialIn(options: Omit<DialInOptions, 'router'> & { readonly router?: string }): Promise<DialledIn>;
+  upstream(): Promise<TestProvider>;
+  /** Who offers `tunnel/model`, and how they stand; null when it is not listed at all. */
+  endpoints(model?: string): Promise<readonly EndpointEntry[] | null>;
+  /** One of a provider's own pages. */
+  ownPage<T>(path: string, wallet: TestWallet): Promise<T>;
+}
+
+export interface Supplied {
+  readonly proxy: DialledIn;
+  readonly upstream: TestProvider;
+  /** `<public key>:tunnel/model`. */
+  readonly pinned: string;
+}
+
+export interface SupplyOptions {
+  readonly prompt?: number;
+  readonly completion?: number;
+  readonly wallet?: TestWallet;
+  readonly upstream?: TestProvider;
+  readonly router?: string;
+  readonly random?: () => number;
+}
+
+export interface EndpointEntry {
+  readonly provider_id: string;
+  readonly provider_name: string;
+  readonly status: string;
+  readonly uptime_last_1h: number | null;
+  readonly requests: number;
+  readonly flags: Readonly<Record<string, number>>;
+  readonly compliance: number;
+  readonly pricing: { readonly prompt: string; readonly completion: string };
+}
+
+/** The model that `supply` offers. */
+export const TUNNEL_MODEL = 'tunnel/model';
+
+/** A chat request for it. `content` may command the upstream, see `provider/behaviour.ts`. */
+export const askTunnel = (content: string, more: object = {}) => ask(content, { model: TUNNEL_MODEL, ...more });
+
+/** `toml` goes after limits that no test meets. */
+export async function startTunnelSpine(toml = '', options: Omit<SpineOptions, 'toml'> = {}): Promise<TunnelSpine> {
+  const spine = await startSpine({ ...options, toml: `${UNHURRIED}\n${toml}` });
+  let closed = false;
+  const close = spine.app.close;
+  Object.assign(spine.app, { close: () => ((closed = true), close()) });
+  onTestFinished(async () => {
+    try {
+      if (!closed) expect(await spine.faults()).toEqual([]);
+    } finally {
+      await spine.stop();
+    }
+  });
+  const world: TunnelSpine = {
+    spine,
+    async supply(provider, supply = {}) {
+      const upstream = supply.upstream ?? (await world.upstream());
+      const { wallet, router, random, ...price } = supply;
+      const services = offeredModel({ url: upstream.url, provider, ...price });
+      const proxy = await world.dialIn({ services, ...(wallet ? { wallet } : {}), ...(router ? { router } : {}), ...(random ? { random } : {}) });
+      return { proxy, upstream, pinned: `${proxy.id}:${TUNNEL_MODEL}` };
+    },
+    async dialIn(dial) {
+      const proxy = await dialIn({ router: spine.origin, ...dial });
+      onTestFinished(() => proxy.kill());
+      return proxy;
+    },
+    async upstream() {
+      const upstream = await startProvider();
+      onTestFinished(() => upstream.stop());
+      return upstream;
+    },
+    async endpoints(model = TUNNEL_MODEL) {
+      const response = await spine.get(`/models/${model}/endpoints`);
+      const body = (await response.json()) as { readonly data: { readonly endpoints: readonly EndpointEntry[] } };
+      return response.status === 404 ? null : body.data.endpoints;
+    },
+    async ownPage<T>(path: string, wallet: TestWallet) {
+      const response = await fetch(`${spine.url}/provider${path}`, { headers: await signInHeaders(wallet) });
+      if (response.status !== 200) throw new Error(`/provider${path} answered ${response.status}: ${await response.text()}`);
+      return (await response.json()) as T;
+    },
+  };
+  return world;
+}
+
+/** Resolves when the condition holds; with how long that took, in milliseconds. */
+export async function until(condition: () => boolean | Promise<boolean>, ms = 15_000): Promise<number> {
+  const begun = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - begun > ms) throw new Error(`not within ${ms} ms: ${condition.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return performance.now() - begun;
+}
+
+/** A streamed reply that is read on as it comes. */
+export interface Reading {
+  readonly response: Response;
+  /** What has come so far. */
+  text(): string;
+  /** Resolves once so many events with text of the model have come. */
+  tokens(count: number): Promise<void>;
+  /** The whole text, when the stream has ended; rejects when it broke. */
+  readonly end: Promise<string>;
+}
+
+export async function readStream(asked: Promise<Response>): Promise<Reading> {
+  const response = await asked;
+  let text = '';
+  const end = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body!) text += decoder.decode(chunk as Uint8Array, { stream: true });
+    return text;
+  })();
+  end.catch(() => {});
+  return {
+    response,
+    text: () => text,
+    tokens: async (count) => {
+      const enough = () => text.split('"content":"').length - 1 >= count;
+      await Promise.race([until(enough), end.then(() => {})]);
+      if (!enough()) throw new Error(`the stream ended before ${count} tokens: ${text}`);
+    },
+    end,
+  };
+}
