@@ -8,14 +8,11 @@ import {
   createLedger,
   createPriceBook,
   createReceiptSigner,
+  expireAll,
   findTransfer,
   type AuditReport,
-  type EndFrame,
   type Ledger,
-  type LockRecord,
   type Receipt,
-  type Settlement,
-  usageToText,
 } from '#billing';
 import { connectRedis, openDatabase, type Database } from '#store';
 import {
@@ -62,6 +59,8 @@ import {
   offersFromConfig,
   ownPages,
   pricesOf,
+  receiptOfCall,
+  receiptOfRecord,
   referenceRoutes,
   refuseLock,
   spendTokens,
@@ -71,6 +70,7 @@ import {
   type Config,
   type KeyStore,
   type Logger,
+  type Metrics,
   type PipelineOptions,
   type ServerOptions,
   type Tunnels,
@@ -85,6 +85,7 @@ export interface App {
   readonly keys: KeyStore;
   readonly catalog: Catalog;
   readonly logger: Logger;
+  readonly metrics: Metrics;
   audit(): Promise<AuditReport>;
   /** Resolves with the address it listens on. */
   listen(): Promise<{ readonly url: string }>;
@@ -98,6 +99,8 @@ export interface AppOptions {
   readonly writeLog?: (line: string) => void;
   readonly now?: () => number;
   readonly random?: () => number;
+  /** What `/metrics` answers where this process is one of several that are one gateway. */
+  readonly metricsText?: () => Promise<string>;
   /** A stream that is silent this long gets a comment; default 15 s. */
   readonly keepAliveMs?: number;
 }
@@ -327,7 +330,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         },
       }),
     );
-    await server.register(metricsRoutes(metrics));
+    await server.register(metricsRoutes({ contentType: metrics.contentType, text: options.metricsText ?? metrics.text }));
     server.get(
       '/.well-known/jwks.json',
       {
@@ -348,6 +351,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       keys,
       catalog,
       logger,
+      metrics,
       audit: audited,
       async listen() {
         const url = await server.listen({ host: config.host, port: config.port });
@@ -379,37 +383,4 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
 /** Longest wait for clients to take the end of their replies when the gateway stops. */
 const LAST_BYTES_MS = 2_000;
-const EXPIRE_BATCH = 1_000;
 const SWEEP_BATCH = 1_000;
-
-async function expireAll(ledger: Ledger, until: number): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const expired = await ledger.expire(until, EXPIRE_BATCH);
-    total += expired.length;
-    if (expired.length < EXPIRE_BATCH) return total;
-  }
-}
-
-function receiptOfCall(call: Call, { provider, price, usage }: EndFrame, { charged, fee }: Settlement, time: number): Receipt {
-  const lock = call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n);
-  return {
-    id: call.id,
-    account: call.caller.account,
-    provider,
-    primitive: call.primitive,
-    price,
-    lock,
-    usage: usageToText(usage ?? {}),
-    charged,
-    fee,
-    time,
-  };
-}
-
-function receiptOfRecord(record: LockRecord): Receipt | null {
-  const { id, account, provider, price, amount, usage, charged, fee, resolvedAt } = record;
-  if (record.state !== 'settled' || provider === null || price === null || resolvedAt === null) return null;
-  const { primitive } = JSON.parse(record.lockDetail) as { primitive: string };
-  return { id, account, provider, primitive, price, lock: amount, usage: usage ?? '{}', charged, fee, time: resolvedAt };
-}

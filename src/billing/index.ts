@@ -5,6 +5,15 @@ export * from './bill.ts';
 export { createLedger } from './ledger-create.ts';
 export type { LedgerBatch } from './ledger-engine.ts';
 export { createPriceBook, type PriceBook, type PriceVersion } from './price-book.ts';
-export { accountTotals, countHeldLocks, earningsTotals, findTransfer, type AccountTotals, type EarningsTotals, type TransferRecord } from './account-totals.ts';
+export {
+  accountTotals,
+  countHeldLocks,
+  earningsTotals,
+  findTransfer,
+  type AccountTotals,
+  type EarningsTotals,
+  type TransferRecord,
+} from './account-totals.ts';
 export { audit, type AuditCheck, type AuditOptions, type AuditReport, type AuditTotals } from './audit.ts';
 export { createReceiptSigner, type Jwk, type Receipt, type ReceiptSigner } from './receipt.ts';
+export { expireAll } from './expire-all.ts';

@@ -1,12 +1,15 @@
 import { networkInterfaces } from 'node:os';
 import type { Config } from '#gateway';
-import { createApp, type App } from '../app.ts';
+import { createApp, type App, type AppOptions } from '../app.ts';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { catchSignals } from './signals.ts';
 import { wantsColor } from './terminal.ts';
 
 export interface GatewayHooks {
+  readonly options?: AppOptions;
+  /** False where another process writes the discovery file. */
+  readonly discovery?: boolean;
   /** The app is built and does not listen yet. */
   readonly prepare?: (app: App) => Promise<void>;
   /** It listens, and the discovery file is written. `baseUrl` is how this machine reaches it. */
@@ -25,11 +28,11 @@ export async function runGateway(config: Config & { readonly adminKey: string },
   let app: App | null = null;
   const stop = catchSignals();
   try {
-    app = await createApp(config, { color: wantsColor(process.stdout) });
+    app = await createApp(config, { color: wantsColor(process.stdout), ...hooks.options });
     await hooks.prepare?.(app);
     const { url } = await app.listen().catch((error: unknown) => Promise.reject(explainListen(error, config)));
     const baseUrl = reachable(url);
-    writeGatewayFile(config.dataDir, { base_url: baseUrl, admin_key: config.adminKey, pid: process.pid });
+    if (hooks.discovery ?? true) writeGatewayFile(config.dataDir, { base_url: baseUrl, admin_key: config.adminKey, pid: process.pid });
     await hooks.ready(app, baseUrl);
     await stop.requested;
     hooks.stopping?.(app);

@@ -2,8 +2,10 @@ import { ConfigError, loadConfig, type Config } from '#gateway';
 import { loadAdminKey } from './admin-key.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
-import { describeService } from './service-line.ts';
+import { describeService } from './offer-line.ts';
 import { painter, type Paint } from './terminal.ts';
+import { runWorker, workerSlot } from './workers-child.ts';
+import { superviseWorkers, workerCount } from './workers.ts';
 
 /** The production gateway, until a signal ends it; or, with `--validate`, what its file says. */
 export async function runProduction(flags: ServeFlags): Promise<void> {
@@ -15,12 +17,16 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
       mode: 'production',
       overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
     });
+  const count = flags.workers === undefined ? null : workerCount(flags.workers);
   if (flags.validate) return validate(load, file);
 
-  const config = load();
-  const adminKey = config.adminKey ?? loadAdminKey(config.dataDir);
+  const loaded = load();
+  const config = { ...loaded, adminKey: loaded.adminKey ?? loadAdminKey(loaded.dataDir) };
+  const slot = workerSlot();
+  if (slot !== null) return runWorker(config, slot);
+  if (count !== null) return superviseWorkers(config, count);
   await runGateway(
-    { ...config, adminKey },
+    config,
     {
       ready: (app, baseUrl) => app.logger.info({ address: baseUrl, models: config.services.length, data: config.dataDir }, 'listening'),
       stopping: (app) => app.logger.info('stopping: running calls may finish'),

@@ -8,7 +8,7 @@ import type { Wallet } from '../provide/wallet/index.ts';
 import { VERSION } from '../version.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import type { ProvideFlags } from './provide.ts';
-import { describeService } from './service-line.ts';
+import { describeService } from './offer-line.ts';
 import { catchSignals } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
 

@@ -6,6 +6,7 @@ export interface ServeFlags {
   readonly port?: string;
   readonly data?: string;
   readonly validate?: boolean;
+  readonly workers?: string;
 }
 
 const HELP = `
@@ -28,6 +29,7 @@ Secrets belong in the environment; the file names them:
 Examples:
   tollgate serve --config tollgate.toml --validate
   DATABASE_URL=postgres://… tollgate serve --config tollgate.toml
+  DATABASE_URL=postgres://… REDIS_URL=redis://… tollgate serve --config tollgate.toml --workers auto
   tollgate account create acme && tollgate account credit acme 25    (in another terminal)`;
 
 /** `tollgate serve`: the production gateway. */
@@ -40,6 +42,7 @@ export function serveCommand(): Command {
     .option('--validate', 'check the file, say everything that is wrong with it, and exit')
     .option('--host <address>', 'address to listen on (HOST)')
     .option('--port <number>', 'port to listen on (PORT)')
+    .option('--workers <count>', 'run so many processes on the one port, or "auto" for one per core; needs PostgreSQL')
     .option('--data <directory>', 'where the embedded database and the identity are kept (TOLLGATE_DATA)')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {

@@ -8,7 +8,7 @@ export interface Option<T> {
   readonly takes: string;
   /** How the default is written in the documentation; null when the option must be given. */
   readonly defaultText: string | null;
-  /** Meaningless when `defaultText` is null. */
+  /** Meaningless when `defaultText` is null. undefined where the default comes from other options of the table. */
   readonly fallback: T;
   /** A secret may be written as `std::env::NAME`, and its value is never shown. */
   readonly secret: boolean;

@@ -23,7 +23,8 @@ export function readTable(table: Table, path: string, options: OptionTable, read
   for (const [key, option] of Object.entries(options)) {
     const before = reading.problems.length;
     if (!written.has(key)) {
-      if (option.defaultText === null) complain(reading, `${path}.${key}`, 'is missing', option.takes);
+      // Without a fallback the default was to come from the rest of the table, which did not say it.
+      if (option.defaultText === null || option.fallback === undefined) complain(reading, `${path}.${key}`, 'is missing', option.takes);
       else values[key] = option.fallback;
     } else if ('entries' in option) values[key] = readEntries(option, written.get(key), `${path}.${key}`, reading);
     else values[key] = readValue(option, written.get(key), `${path}.${key}`, reading);

@@ -111,13 +111,13 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           return;
         }
         if (running.stopped) {
-          health.failed(offer);
+          health.failed(offer, startedAt);
           observer.attemptFailed(call, offer, new UpstreamFailure(running.stopped.message, { retryable: false, blame: 'provider', cause: error }));
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }
         if (!(error instanceof UpstreamFailure)) throw error;
         running.exchange?.abort(error);
-        if (error.blame === 'provider') health.failed(offer);
+        if (error.blame === 'provider') health.failed(offer, startedAt);
         observer.attemptFailed(call, offer, error);
         if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) throw toGatewayError(error, candidate);
       }

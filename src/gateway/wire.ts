@@ -7,7 +7,7 @@ export { createScrubber } from './observe/redaction.ts';
 export { formatLine } from './observe/text-line.ts';
 export { printable } from './catalog/names.ts';
 export { BLOCK_TABLES, readBlocks } from './config-blocks/blocks.ts';
-export { optionalBearerKey, readUrl } from './config-blocks/block-options.ts';
+export { bearerKey, readUrl } from './config-blocks/block-options.ts';
 export { domainFault } from './config-domain.ts';
 export { freeze } from './config-freeze.ts';
 export { indexLines } from './config-lines.ts';

@@ -1,4 +1,4 @@
-import { optionalBearerKey, domainFault, option, readUrl, show, WrongValue } from '#gateway/wire';
+import { bearerKey, domainFault, option, readUrl, show, WrongValue } from '#gateway/wire';
 import { parseChainId } from './wallet/chain-id.ts';
 import { isKey } from './wallet/load-wallet.ts';
 import { WalletError } from './wallet/wallet.ts';
@@ -19,7 +19,7 @@ export const ROUTER_OPTIONS = {
       return `${origin}${path.endsWith(API_PATH) ? path.slice(0, -API_PATH.length) : path}`;
     },
   }),
-  api_key: optionalBearerKey("API key of the provider's account at the router. Where `[router.siwx]` is there too, the wallet is used."),
+  api_key: bearerKey("API key of the provider's account at the router. Where `[router.siwx]` is there too, the wallet is used."),
   'siwx.chain_id': option<string | null>({
     takes: 'CAIP-2 id of a chain, such as `eip155:8453` or `solana:mainnet`',
     meaning: "Chain of the provider's wallet.",

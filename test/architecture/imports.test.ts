@@ -16,8 +16,9 @@ test('every import in src follows the import table', () => {
 });
 
 test('every alias leads to the public face of a room of the table', () => {
-  for (const [alias, target] of Object.entries(imports)) expect(target).toBe(`./src/${alias.slice(1)}/index.ts`);
-  for (const alias of aliases) expect(ROOMS).toHaveProperty(alias.slice(1));
+  // One room has a second, narrower face: `#gateway/wire`.
+  for (const [alias, target] of Object.entries(imports)) expect(target).toBe(`./src/${alias.slice(1)}${alias.includes('/') ? '.ts' : '/index.ts'}`);
+  for (const alias of aliases) expect(ROOMS).toHaveProperty(alias.slice(1).split('/')[0]!);
 });
 
 describe('an import that breaks the table is found', () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { createWebSocketStream, WebSocket } from 'ws';
+import { createSocketStream } from '../../src/gateway/tunnel/socket-stream.ts';
 import { CONTROL_PATH, registrationText, TUNNEL_PATH, TUNNEL_PROTOCOL, type GatewayMessage } from '../../src/gateway/tunnel/wire.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';
 
@@ -36,6 +37,10 @@ export interface TunnelPeerOptions {
   readonly serve?: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
   /** Calls that may run at once. */
   readonly streamsMax?: number;
+  /** Sends what it has for several streams in one message, as our own proxy does. */
+  readonly together?: boolean;
+  /** What the gateway may send ahead, on each stream and on all; default 64 KiB. */
+  readonly window?: number;
 }
 
 /** A document with one model. */
@@ -46,10 +51,10 @@ export const documentOf = (name = 'peer/model', provider = 'Peer', prompt = '1')
 
 /** Dials in and waits for the welcome. Rejects with the answer's status and text where the gateway answers with an HTTP error. */
 export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> {
-  const { wallet, streamsMax = 5_000 } = options;
+  const { wallet, streamsMax = 5_000, window = 65_535 } = options;
   const headers = options.headers ?? (wallet ? await signInHeaders(wallet) : {});
   const socket = new WebSocket(options.url.replace('http', 'ws') + TUNNEL_PATH, [TUNNEL_PROTOCOL], { headers, perMessageDeflate: false });
-  const duplex = createWebSocketStream(socket);
+  const duplex = options.together ? createSocketStream(socket) : createWebSocketStream(socket);
   duplex.on('error', () => {});
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.on('close', (code, reason) => resolve({ code, reason: String(reason) }));
@@ -65,12 +70,13 @@ export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> 
     });
   });
   const session = performServerHandshake(duplex, {
-    settings: { maxConcurrentStreams: streamsMax },
+    settings: { maxConcurrentStreams: streamsMax, initialWindowSize: window },
     maxSessionMemory: 1_000,
     streamResetBurst: 1_000_000,
     streamResetRate: 1_000_000,
   });
   session.on('error', () => {});
+  session.setLocalWindowSize(window);
   const streams = new Set<ServerHttp2Stream>();
   const messages: GatewayMessage[] = [];
   const waiting: { resolve(message: GatewayMessage): void; reject(error: Error): void }[] = [];

@@ -29,7 +29,7 @@ const question = (model: string, more: object = {}) => ({ model, messages: [{ ro
 describe('a model behind a proxy', () => {
   it('is called by its routed name, billed, and its provider earns', async () => {
     const response = await spine.post('/chat/completions', question('tunnel/model'));
-    const reply = await response.json();
+    const reply = (await response.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };
     expect(response.status, JSON.stringify(reply)).toBe(200);
     expect(response.headers.get('x-provider')).toBe('Sol');
     const { prompt_tokens: prompt, completion_tokens: completion } = reply.usage;

@@ -70,8 +70,10 @@ test('a call whose provider does not come back in time is told to come again, an
     expect(response.status).toBe(503);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect(await response.json()).toMatchObject({ error: { type: 'provider_unavailable', code: 503, message: expect.stringMatching(/not connected/) } });
-    expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({ state: 'released', cost_micro_usdc: 0 });
   }
+  await spine.quiet();
+  for (const id of await spine.locks()) expect(await spine.generation(id)).toMatchObject({ state: 'released', cost_micro_usdc: 0 });
+  expect(await spine.locks()).toHaveLength(2);
   expect((await spine.balance()).available).toBe(100_000_000n);
 });
 

@@ -11,3 +11,4 @@ export {
   type Idempotency,
   type StoredReply,
 } from './idempotency.ts';
+export { receiptOfCall, receiptOfRecord } from './receipts.ts';

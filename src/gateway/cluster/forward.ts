@@ -1,6 +1,6 @@
-import { constants, type ClientHttp2Session, type Http2Stream, type ServerHttp2Stream, type ServerStreamResponseOptions } from 'node:http2';
+import { constants, type Http2Stream, type ServerHttp2Stream, type ServerStreamResponseOptions } from 'node:http2';
 import { resetStream, watchEnd } from '../tunnel/stream-end.ts';
-import { CONNECTION_HEADER, UNKNOWN_CONNECTION } from '../tunnel/tunnels.ts';
+import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type CallSession } from '../tunnel/tunnels.ts';
 import { PROXY_FAILURE_HEADER } from '../tunnel/wire.ts';
 
 const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR, NGHTTP2_CANCEL, NGHTTP2_FLAG_END_STREAM } = constants;
@@ -16,7 +16,7 @@ const HEAD_ONLY = { endStream: true, sendDate: false } as ServerStreamResponseOp
  * Passes a stream of another gateway on into a tunnel: request and reply as they are, header lines in their order. A side that stalls holds
  * the other back; a reset on one side resets the other with the same code.
  */
-export function forward(caller: ServerHttp2Stream, rawHeaders: readonly string[], flags: number, session: ClientHttp2Session): void {
+export function forward(caller: ServerHttp2Stream, rawHeaders: readonly string[], flags: number, session: CallSession): void {
   const headers: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;

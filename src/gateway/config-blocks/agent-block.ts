@@ -1,7 +1,7 @@
 import { formatUsd } from '#billing';
 import { option } from '../config-option.ts';
 import type { AgentService } from '../config.ts';
-import { COMMON_OPTIONS, optionalBearerKey, optionalCheckedText, readEndpoint } from './block-options.ts';
+import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { CALL_PRICE, COMPLETION_PRICE, optionalPrice, PROMPT_PRICE } from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
@@ -27,7 +27,7 @@ const target = {
     meaning: 'Address of an A2A agent.',
     read: (value) => readEndpoint(value, 'the address of an A2A agent, such as https://agent.example.com'),
   }),
-  api_key: optionalBearerKey('Key that the agent asks for, sent as a bearer token.'),
+  api_key: bearerKey('Key that the agent asks for, sent as a bearer token.'),
 };
 
 /** `[[agents]]`: an A2A agent. Priced by the call, by its tokens, or both. */

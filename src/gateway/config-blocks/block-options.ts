@@ -1,6 +1,7 @@
 import { displayNameFault, providerNameFault, SERVICE_NAME_MAX, serviceNameFault } from '../catalog/names.ts';
 import { option, textList, urlFault, type Option } from '../config-option.ts';
 import { show, WrongValue } from '../config-problem.ts';
+import type { Table } from '../config-reading.ts';
 
 /** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
@@ -9,6 +10,19 @@ const DESCRIPTION_MAX = 2_000;
 /** Text that must be given and that a check accepts. */
 export function checkedText(takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
   return option({ takes, meaning, read: (value) => readText(value, takes, fault) });
+}
+
+/** Text that may be left out where the rest of its block says it, see completeBlock; else it must be given. */
+function derivedText(from: string, takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
+  return { ...checkedText(takes, meaning, fault), defaultText: from };
+}
+
+/** A block with the names that follow from its `name` where it leaves them out. */
+export function completeBlock(block: Table): Table {
+  const { name } = block;
+  if (typeof name !== 'string') return block;
+  const author = /^([^/]+)\//.exec(name)?.[1];
+  return { display_name: name, ...(author === undefined ? {} : { provider_name: author }), ...block };
 }
 
 /** Text that may be left out, and is `fallback` then. */
@@ -30,8 +44,14 @@ export const COMMON_OPTIONS = {
     'Name that consumers call the service by. Providers that offer the same name compete for its calls.',
     serviceNameFault,
   ),
-  display_name: checkedText('1 to 200 printable characters', 'Name that people read; should include the name of the provider.', displayNameFault),
-  provider_name: checkedText(
+  display_name: derivedText(
+    'the `name`',
+    '1 to 200 printable characters',
+    'Name that people read; should include the name of the provider.',
+    displayNameFault,
+  ),
+  provider_name: derivedText(
+    'what stands before the first `/` of `name`',
     '1 to 64 characters of A-Z a-z 0-9 space . _ -',
     "Who provides the service. In a gateway's own file its id, a public key, and its earnings account are derived from this name.",
     providerNameFault,
@@ -80,15 +100,10 @@ function readKey(value: unknown): string | null {
   return value === '' ? null : value;
 }
 
-/** A secret that is sent as a bearer token and must be given, if only as "". */
-export function bearerKey(meaning: string): Option<string | null> {
-  return option({ takes: 'text, `std::env::NAME`, or "" for none', meaning, secret: true, read: readKey });
-}
-
 /** A secret that is sent as a bearer token and may be left out. */
-export function optionalBearerKey(meaning: string): Option<string | null> {
+export function bearerKey(meaning: string): Option<string | null> {
   return option<string | null>({
-    takes: 'text or `std::env::NAME`',
+    takes: 'text, `std::env::NAME`, or "" for none',
     meaning,
     secret: true,
     optional: { text: 'none', fallback: null },

@@ -4,6 +4,7 @@ import { complain, isTable, type Reading, type Table } from '../config-reading.t
 import { readTable, valuesOf, type ForeignKeys } from '../config-table.ts';
 import type { Service, ServiceConfig } from '../config.ts';
 import { AGENT_BLOCK } from './agent-block.ts';
+import { completeBlock } from './block-options.ts';
 import type { BlockKind, Place } from './block.ts';
 import { IMAGE_BLOCK } from './image-block.ts';
 import { MODEL_BLOCK } from './model-block.ts';
@@ -76,12 +77,13 @@ function readEach<T>(
       complain(reading, table, `brings the number of blocks to ${count}`, `at most ${rules.max} in all`);
       break;
     }
-    for (const [index, block] of (blocks as readonly unknown[]).entries()) {
+    for (const [index, written] of (blocks as readonly unknown[]).entries()) {
       const path = `${table}[${index}]`;
-      if (!isTable(block)) {
-        complain(reading, path, `is ${show(block)}`, `a [[${table}]] block`);
+      if (!isTable(written)) {
+        complain(reading, path, `is ${show(written)}`, `a [[${table}]] block`);
         continue;
       }
+      const block = completeBlock(written);
       checkListing(table, block, path);
       const one = readOne(BLOCKS[table], block, path);
       if (one !== null) read.push(one);

@@ -4,7 +4,7 @@ import { option, type TableOption } from '../config-option.ts';
 import { show, WrongValue } from '../config-problem.ts';
 import { REFERENCE } from '../config-reading.ts';
 import type { ToolService } from '../config.ts';
-import { COMMON_OPTIONS, optionalBearerKey, readEndpoint } from './block-options.ts';
+import { COMMON_OPTIONS, bearerKey, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { CALL_PRICE, price } from './price-option.ts';
 import { perUnit, perUnitByName, ratesByName } from './rates.ts';
@@ -46,7 +46,7 @@ const target = {
     optional: { text: 'none', fallback: null },
     read: (value) => readEndpoint(value, 'the address of an MCP server, such as https://mcp.example.com/mcp'),
   }),
-  api_key: optionalBearerKey('Key that the `endpoint` asks for, sent as a bearer token.'),
+  api_key: bearerKey('Key that the `endpoint` asks for, sent as a bearer token.'),
   command: option<string | null>({
     takes: 'name or path of a program',
     meaning: 'MCP server that speaks over its standard input and output; the proxy runs it. Not through a shell. Only for `tollgate provide`.',

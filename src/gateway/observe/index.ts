@@ -5,3 +5,4 @@ export * from './metrics.ts';
 export * from './observer.ts';
 export * from './redaction.ts';
 export * from './tracer.ts';
+export { createMergedMetrics, type MergedMetrics, type MetricSnapshot } from './merged-metrics.ts';

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Offer, Primitive } from '../call.ts';
 import { statusOf } from './call-log.ts';
+import { asSnapshot, type MetricSnapshot } from './merged-metrics.ts';
 import type { CallSink } from './observer.ts';
 
 /** Operation names of the GenAI semantic conventions. */
@@ -46,6 +47,8 @@ export interface Metrics {
   answered(method: string, route: string, status: number): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
+  /** All metrics, to be merged with those of other processes. */
+  snapshot(): Promise<readonly MetricSnapshot[]>;
   readonly contentType: string;
 }
 
@@ -138,6 +141,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     registers,
   });
 
+  const processes = new Gauge({ name: 'tollgate_processes', help: 'Gateway processes that these figures are of', registers });
+  processes.set(1);
+
   let inFlight = 0;
   const locksHeld = options.locksHeld ?? (() => inFlight);
   registry.registerMetric(
@@ -155,6 +161,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       name: 'tollgate_locks_held',
       help: 'Locks that are neither settled nor released; -1 when the database does not answer',
       registers: [],
+      // Every process counts the locks of all.
+      aggregator: 'max',
       async collect() {
         this.set(await Promise.resolve(locksHeld()).catch(() => -1));
       },
@@ -262,6 +270,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       child.inc();
     },
     text: () => registry.metrics(),
+    snapshot: async () => asSnapshot(await registry.getMetricsAsJSON()),
     contentType: registry.contentType,
   };
 }
@@ -275,7 +284,7 @@ export function countAnswers(app: FastifyInstance, metrics: Metrics): void {
 }
 
 /** `GET /metrics` in the Prometheus text format. */
-export function metricsRoutes(metrics: Metrics): (app: FastifyInstance) => Promise<void> {
+export function metricsRoutes(metrics: Pick<Metrics, 'text' | 'contentType'>): (app: FastifyInstance) => Promise<void> {
   return async (app) => {
     app.get(
       '/metrics',
@@ -285,7 +294,7 @@ export function metricsRoutes(metrics: Metrics): (app: FastifyInstance) => Promi
           security: [],
           summary: 'Metrics',
           description:
-            'Counters and histograms of this process in the Prometheus text format, named by the GenAI semantic conventions where they have a name.',
+            'Counters and histograms of this gateway, of all its workers together, in the Prometheus text format, named by the GenAI semantic conventions where they have a name.',
           produces: ['text/plain'],
           response: { 200: { type: 'string' } },
         },

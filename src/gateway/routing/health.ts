@@ -52,6 +52,8 @@ interface State {
 export function createHealth(options: HealthOptions): Health {
   const { now, cooldownMs, windowMs = 30_000, failuresMax = 10, probeMs = 10_000, present = () => true } = options;
   const states = new Map<string, State>();
+  /** When each provider last connected anew; the newest last. */
+  const returnedAt = new Map<string, number>();
 
   const stateOf = (offer: Offer): State => {
     let state = states.get(offer.id);
@@ -104,7 +106,7 @@ export function createHealth(options: HealthOptions): Health {
         state.probedUntil = 0;
       }
     },
-    failed(offer) {
+    failed(offer, beganAt = Infinity) {
       const at = now();
       const state = stateOf(offer);
       // Newest last, so that what is forgotten first is what nobody calls.
@@ -113,6 +115,8 @@ export function createHealth(options: HealthOptions): Health {
       state.requests++;
       state.failures++;
       state.lastHour.add(FAILURE, at);
+      // What broke with an earlier connection of the provider says nothing of this one.
+      if (beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity)) return;
       if (at - state.failedAt > cooldownMs * (1 + FORGET_COOLDOWNS)) state.streak = 0;
       state.streak++;
       state.down = cooldownMs > 0;
@@ -121,6 +125,9 @@ export function createHealth(options: HealthOptions): Health {
     },
     returned(provider) {
       const at = now();
+      returnedAt.delete(provider);
+      if (returnedAt.size >= OFFERS_MAX) returnedAt.delete(returnedAt.keys().next().value!);
+      returnedAt.set(provider, at);
       for (const state of states.values()) {
         if (state.provider !== provider || !state.down) continue;
         state.failedAt = Math.min(state.failedAt, at - cooldownMs);

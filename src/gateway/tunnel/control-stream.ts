@@ -7,7 +7,7 @@ export interface ControlHandlers {
   readonly opened: () => void;
   /** The next one is read when this one is done with, so that a proxy cannot pile them up. */
   readonly message: (message: ProxyMessage) => Promise<void> | void;
-  /** Told once: the stream ended, was refused, or what came is not of the wire. */
+  /** The stream ended, was refused, or what came is not of the wire. The first that is told is the reason. */
   readonly ended: (why: string) => void;
 }
 
@@ -30,10 +30,8 @@ export function openControl(session: ClientHttp2Session, { opened, message, ende
       if (said !== null) await message(said);
     }
   };
-  // An error comes with the end, which says enough.
-  stream.on('error', () => {});
-  // What else may have ended with it tells of itself first, and knows better why.
-  stream.once('close', () => setImmediate(ended, 'the proxy closed the control stream'));
+  stream.on('error', (error) => ended(`the tunnel broke: ${error.message}`));
+  stream.once('close', () => ended('the proxy closed the control stream'));
   stream.once('response', ({ ':status': status }) => {
     if (status !== 200) return ended(`the proxy answered the control stream with ${status}`);
     opened();

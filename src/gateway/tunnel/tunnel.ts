@@ -164,7 +164,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
         observer.refused?.(connection, why, problems);
         control.sayLast({ type: 'refused', message: why, problems }, () => {
           // It took its provider's place for nothing.
-          if (!joined && joined) end(CLOSE.policyViolation, 'its first registration was refused');
+          if (joined) end(CLOSE.policyViolation, 'its first registration was refused');
         });
       } else if (state === 'open' || state === 'serving') {
         if (error instanceof ConnectionSuperseded) return replaced();

@@ -1,7 +1,6 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders as Http2Headers, type IncomingHttpStatusHeader } from 'node:http2';
 import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamFailure } from '../call.ts';
-import { resetStream } from '../tunnel/stream-end.ts';
 import type { UpstreamExchange, UpstreamReply } from './upstream.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
@@ -220,7 +219,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
       this.#queuedBytes = 0;
       this.#complete = false;
     }
-    if (stream) resetStream(stream, NGHTTP2_CANCEL);
+    if (stream && !stream.closed) stream.close(NGHTTP2_CANCEL);
   }
 
   #finish(): void {

@@ -143,8 +143,8 @@ function judge(headers: Http2Headers): UpstreamFailure | 'again' | null {
 }
 
 const { NGHTTP2_REFUSED_STREAM } = constants;
-/** The session was at its end before the stream began. */
-const NOT_OPENED: ReadonlySet<string | undefined> = new Set(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION']);
+/** The session was at its end before the stream began; the last: it never was, as the other gateway takes no connections any more. */
+const NOT_OPENED: ReadonlySet<string | undefined> = new Set(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION', 'ERR_HTTP2_STREAM_CANCEL']);
 
 function broken(error: Error | null, code: number): UpstreamFailure | 'again' {
   // RFC 9113, 8.7: nothing of the request was processed.

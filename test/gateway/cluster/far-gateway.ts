@@ -29,7 +29,11 @@ export async function startFarGateway(onStream: OnStream, options: Partial<PeerL
   });
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
-  const tunnel = connect(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, { maxSessionMemory: 512, strictSingleValueFields: false });
+  const tunnel = connect(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, {
+    maxSessionMemory: 512,
+    // Node knows it and its types do not.
+    ...{ strictSingleValueFields: false },
+  });
   tunnel.on('error', () => {});
   const listener = createPeerListener({
     secret: SECRET,

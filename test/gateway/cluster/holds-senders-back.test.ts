@@ -10,7 +10,7 @@ const PIECE = Buffer.alloc(16 * 1024, 'x');
 /** Windows and buffers of two hops and four processes in one. Without backpressure it would be all that is offered. */
 const HELD_MAX = 1024 * 1024;
 const OFFERED = 64 * 1024 * 1024;
-const STALLED = 1_000;
+const STALLED = 500;
 const BUSY = 30;
 
 /** Writes until nobody takes any more, or all is written; resolves with the bytes that were taken. */

@@ -21,8 +21,8 @@ const media = ({ service }: ServiceConfig) => (service.primitive === 'image' || 
 const text = { wrong: ['3', '""', 'true'] };
 const names: Readonly<Record<string, Case>> = {
   name: { ...text, toml: '"b"', of: ({ service }) => service.name, is: 'b' },
-  display_name: { ...text, toml: '"B"', of: ({ service }) => service.displayName, is: 'B' },
-  provider_name: { ...text, toml: '"B"', of: ({ service }) => service.providerName, is: 'B' },
+  display_name: { ...text, toml: '"B"', of: ({ service }) => service.displayName, is: 'B', fallback: 'acme/small' },
+  provider_name: { ...text, toml: '"B"', of: ({ service }) => service.providerName, is: 'B', fallback: 'acme' },
   description: {
     toml: '"a\\nb"',
     wrong: ['3', `"${'x'.repeat(2_001)}"`, '"a\\u202eb"', '"a\\tb"'],
@@ -43,6 +43,7 @@ const key: Case = {
   wrong: ['3', '"a b"', '"$KEY"'],
   of: ({ target }) => target.kind === 'http' && target.apiKey,
   is: 'secret-1',
+  fallback: null,
 };
 const list = (field: 'supportedParams' | 'aspectRatios' | 'formats' | 'resolutions' | 'durations', good: string, bad: string): Case => ({
   toml: `["${good}", "${good}"]`,
@@ -111,7 +112,7 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       fallback: false,
       with: { command: null },
     },
-    api_key: { ...key, fallback: null },
+    api_key: key,
     command: {
       toml: '"npx"',
       wrong: ['3', '""', '"a\\u0000b"'],
@@ -162,7 +163,7 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       of: ({ target }) => target.kind === 'http' && target.url,
       is: 'https://x.example/a',
     },
-    api_key: { ...key, fallback: null },
+    api_key: key,
   },
   images: {
     ...names,

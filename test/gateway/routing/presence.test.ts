@@ -56,6 +56,19 @@ describe('a provider that returned', () => {
     expect(health.standing(a)).toBe('resting');
   });
 
+  test('is not taken for down by calls that broke with its last connection', () => {
+    const { now, health, choose } = world([]);
+    const beganAt = now();
+    now.advance(5);
+    health.returned('id-A');
+    for (let call = 0; call < 10; call += 1) health.failed(a, beganAt);
+    expect(health.standing(a)).toBe('good');
+    expect(health.stats(a)).toMatchObject({ failures: 10, uptime: 0 });
+    health.failed(a, now());
+    expect(health.standing(a)).toBe('resting');
+    expect(choose([a])).toEqual(['A']);
+  });
+
   test('changes nothing for other providers, nor for what is well', () => {
     const { health } = world([]);
     health.failed(b);

@@ -84,26 +84,34 @@ test('a gateway that shuts down waits no longer than it may', async () => {
   expect(world.tunnels.count()).toEqual({ connections: 0, streams: 0 });
 });
 
-test('a draining that comes while a registration is stored is no replacement', async () => {
-  const joining = Promise.withResolvers<void>();
+test('a registration that is overtaken by the shutdown is no replacement: running calls end', async () => {
+  const storing = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
+  let registrations = 0;
   const world = await startWorld({
     registry: (registry) => ({
-      async join(connection) {
-        joining.resolve();
-        await gate.promise;
-        return registry.join(connection);
+      async register(connection, services) {
+        if (++registrations === 2) {
+          storing.resolve();
+          await gate.promise;
+        }
+        return registry.register(connection, services);
       },
     }),
   });
-  const peer = await world.dial();
+  const streams: ServerHttp2Stream[] = [];
+  const peer = await world.peer(half(streams));
+  const reply = await world.send(peer.welcome.provider).head;
   const answer = peer.register();
-  await joining.promise;
-  const closing = world.tunnels.close(5_000);
+  await storing.promise;
+  const closing = world.tunnels.close(20_000);
   expect(await answer).toEqual({ type: 'draining' });
   gate.resolve();
+  await until(() => world.registry.locate(peer.welcome.provider) === null);
+  // Later than what the registry then says.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  streams[0]!.end('and whole');
+  expect((await restOf(reply)).toString()).toBe('half and whole');
   await closing;
-  await expect(peer.heard()).rejects.toThrow(/ended/);
   expect(world.told).not.toContain('replaced');
-  expect(world.registry.locate(peer.welcome.provider)).toBeNull();
 });

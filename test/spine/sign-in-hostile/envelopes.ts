@@ -7,7 +7,9 @@ const base64 = (text: string | Uint8Array) => Buffer.from(text).toString('base64
 
 /** Values that are no envelope, or one of another shape. */
 export async function hostileEnvelopes(wallet: TestWallet): Promise<readonly Value[]> {
-  const right = await presign(wallet);
+  // Of a length that takes padding, so that what is done to the padding is something else than leaving it away.
+  let right = await presign(wallet);
+  for (let length = 1; !encodeEnvelope(right).endsWith('='); length += 1) right = await presign(wallet, { requestId: 'x'.repeat(length) });
   const other = await presign(wallet, { domain: 'evil.example' });
   const { message: text, signature } = right;
   const json = JSON.stringify(right);

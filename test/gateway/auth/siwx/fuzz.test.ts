@@ -4,7 +4,8 @@ import { openSignIn } from './sign-in-world.ts';
 import { encode, evmWallet, fieldsFor, solanaWallet, textOf } from './wallets.ts';
 
 const INPUTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 20_000;
-const STALL_MS = 100;
+/** CPU of this thread: what the event loop is held up by, however busy the machine is. */
+const STALL_MICROS = 100_000;
 
 const texts = [solanaWallet(), evmWallet()].map((wallet) =>
   textOf(fieldsFor(wallet, { nonce: 'abcdefgh', requestId: 'r', resources: ['https://gateway.example/'] })),
@@ -73,16 +74,17 @@ it('answers every header that nobody signed with 401, at once', { timeout: 3_600
   let slowest = 0;
   await fc.assert(
     fc.asyncProperty(header, async (value) => {
-      const before = performance.now();
+      const before = process.threadCpuUsage();
       const error: unknown = await signIn.verify(value, '192.0.2.1').then(
         () => null,
         (reason: unknown) => reason,
       );
-      slowest = Math.max(slowest, performance.now() - before);
+      const { user, system } = process.threadCpuUsage(before);
+      slowest = Math.max(slowest, user + system);
       expect(error).toMatchObject({ code: 'unauthorized' });
       expect((error as Error).message.length).toBeLessThan(600);
     }),
     { numRuns: INPUTS },
   );
-  expect(slowest).toBeLessThan(STALL_MS);
+  expect(slowest).toBeLessThan(STALL_MICROS);
 });

@@ -1,0 +1,94 @@
+import cluster from 'node:cluster';
+import { GatewayError, type ClusterConfig, type Config, type Metrics } from '#gateway';
+import { runGateway } from './gateway-process.ts';
+import { isOurs, SLOT_VARIABLE, type SupervisorMessage, type WorkerMessage } from './workers-messages.ts';
+
+/** Longest wait for the figures of the other workers. */
+const SCRAPE_MS = 5_000;
+
+/** Which worker this process is; null for a process that no supervisor started. */
+export function workerSlot(): number | null {
+  const slot = process.env[SLOT_VARIABLE];
+  return cluster.isWorker && slot !== undefined ? Number(slot) : null;
+}
+
+/** One of several gateways on a port, until its supervisor stops it or is gone. */
+export async function runWorker(config: Config & { readonly adminKey: string }, slot: number): Promise<void> {
+  // Without this Node ends a worker at once when its supervisor is gone. Running calls may finish: `runGateway` stops at the same event.
+  cluster.worker!.exitedAfterDisconnect = true;
+  const figures = createFigures();
+  await runGateway(
+    { ...config, cluster: clusterOfWorker(config.cluster, slot) },
+    {
+      discovery: false,
+      options: { metricsText: figures.ofAll },
+      prepare: async (app) => figures.tell(app.metrics),
+      ready: (app, baseUrl) => {
+        app.logger.info({ worker: slot, address: baseUrl }, 'a worker listens');
+        send({ tollgate: 'ready', baseUrl });
+      },
+      stopping: (app) => app.logger.info({ worker: slot }, 'stopping: running calls may finish'),
+      cleanUp: async () => {
+        figures.close();
+        if (process.connected) process.disconnect?.();
+      },
+    },
+  );
+}
+
+/**
+ * Each worker has a listener for other gateways of its own: on loopback, or where the gateway can be reached from other machines on the
+ * ports that follow the configured one.
+ */
+export function clusterOfWorker(config: ClusterConfig, slot: number): ClusterConfig {
+  if (config.url === null) return { ...config, url: 'https://127.0.0.1:0', host: '127.0.0.1', port: 0 };
+  const url = new URL(config.url);
+  if (url.port !== '0') url.port = String(Number(url.port || 443) + slot);
+  return { ...config, url: url.origin, port: config.port === 0 ? 0 : config.port + slot };
+}
+
+/** Figures of all workers for whoever asks this one, and of this one for the supervisor. */
+function createFigures() {
+  const waiting = new Map<number, (text: string) => void>();
+  let own: Metrics | null = null;
+  let last = 0;
+  const onMessage = (message: unknown) => {
+    if (!isOurs<SupervisorMessage>(message)) return;
+    if (message.tollgate === 'scraped') waiting.get(message.id)?.(message.text);
+    else void own?.snapshot().then((snapshot) => send({ tollgate: 'metrics', id: message.id, snapshot }));
+  };
+  process.on('message', onMessage);
+  // A listener for messages keeps a process alive.
+  process.channel?.unref();
+
+  return {
+    tell(metrics: Metrics) {
+      own = metrics;
+    },
+    async ofAll(): Promise<string> {
+      const id = (last += 1);
+      let timer: NodeJS.Timeout | undefined;
+      try {
+        return await new Promise<string>((resolve, reject) => {
+          waiting.set(id, resolve);
+          timer = setTimeout(
+            () => reject(new GatewayError('service_unavailable', 'The figures of the other workers did not come in time', { retryAfterS: 1 })),
+            SCRAPE_MS,
+          );
+          send({ tollgate: 'scrape', id });
+        });
+      } finally {
+        clearTimeout(timer);
+        waiting.delete(id);
+      }
+    },
+    close() {
+      process.off('message', onMessage);
+    },
+  };
+}
+
+/** Without effect when the supervisor is gone: this process stops then. */
+function send(message: WorkerMessage): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
+}

@@ -1,0 +1,54 @@
+import type { Worker } from 'node:cluster';
+import { createMergedMetrics, type MetricSnapshot } from '#gateway';
+import type { SupervisorMessage } from './workers-messages.ts';
+
+/** Longest wait for a worker's figures. One that does not answer counts with those that it gave last. */
+const COLLECT_MS = 2_000;
+
+/** The figures of all workers as one, for whichever of them is asked. */
+export interface WorkersMetrics {
+  /** Collects the figures of all and sends them to the worker that asked. */
+  answer(asker: Worker, id: number, workers: readonly Worker[]): Promise<void>;
+  took(from: Worker, id: number, snapshot: readonly MetricSnapshot[]): void;
+  gone(worker: Worker): void;
+}
+
+export function createWorkersMetrics(): WorkersMetrics {
+  const merged = createMergedMetrics();
+  const collections = new Map<number, { readonly missing: Set<number>; readonly done: () => void }>();
+  let last = 0;
+  const arrived = (worker: Worker, { missing, done }: { readonly missing: Set<number>; readonly done: () => void }) => {
+    if (missing.delete(worker.id) && missing.size === 0) done();
+  };
+  return {
+    async answer(asker, id, workers) {
+      const collection = (last += 1);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, COLLECT_MS);
+        const done = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        collections.set(collection, { missing: new Set(workers.map((worker) => worker.id)), done });
+        for (const worker of workers) send(worker, { tollgate: 'collect', id: collection });
+      });
+      collections.delete(collection);
+      send(asker, { tollgate: 'scraped', id, text: await merged.text() });
+    },
+    took(from, id, snapshot) {
+      // Its last words may come after it was counted as gone.
+      if (from.isDead()) return;
+      merged.take(from.id, snapshot);
+      const collection = collections.get(id);
+      if (collection) arrived(from, collection);
+    },
+    gone(worker) {
+      merged.retire(worker.id);
+      for (const collection of collections.values()) arrived(worker, collection);
+    },
+  };
+}
+
+function send(worker: Worker, message: SupervisorMessage): void {
+  if (worker.isConnected()) worker.send(message, () => {});
+}

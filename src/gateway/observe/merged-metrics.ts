@@ -1,0 +1,40 @@
+import { AggregatorRegistry, type PrometheusContentType } from 'prom-client';
+
+/** One metric of one process with all its series, as Metrics.snapshot gives it. It survives JSON. */
+export interface MetricSnapshot {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** Metrics of several processes as those of one. */
+export interface MergedMetrics {
+  /** What a process counted so far, in place of what it said before. */
+  take(process: number, snapshot: readonly MetricSnapshot[]): void;
+  /** A process is gone. What it was last known to have counted stays counted: a counter that fell would look like a restart of everything. */
+  retire(process: number): void;
+  /** The Prometheus text format. Gauges are added up too, where they do not say otherwise. */
+  text(): Promise<string>;
+}
+
+const GROWS: ReadonlySet<string> = new Set(['counter', 'histogram']);
+
+/** prom-client's own form of metrics. Its types take the kind of a metric, which is a text, for a number. */
+export const asSnapshot = (metrics: object) => metrics as readonly MetricSnapshot[];
+
+export function createMergedMetrics(): MergedMetrics {
+  const running = new Map<number, readonly MetricSnapshot[]>();
+  let retired: readonly MetricSnapshot[] = [];
+  const merge = (snapshots: Iterable<readonly MetricSnapshot[]>) => AggregatorRegistry.aggregate<PrometheusContentType>([...snapshots]);
+  return {
+    take(process, snapshot) {
+      running.set(process, snapshot);
+    },
+    retire(process) {
+      const last = running.get(process);
+      running.delete(process);
+      if (!last) return;
+      retired = asSnapshot(merge([retired, last.filter(({ type }) => GROWS.has(type))]).getMetricsAsArray());
+    },
+    text: () => merge([...running.values(), retired]).metrics(),
+  };
+}

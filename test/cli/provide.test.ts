@@ -1,0 +1,163 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createWallet, writeKeypairFile } from '../../src/provide/wallet/index.ts';
+import { startProvider, type TestProvider } from '../support/provider.ts';
+import { createKeeper, type Keeper, type ServerProcess } from '../support/server-process.ts';
+import { startTunnelRouter, type TunnelRouter } from '../support/tunnel-router.ts';
+import { LAUNCHER, makePlace, type Place } from './tollgate.ts';
+
+let place: Place;
+let router: TunnelRouter;
+let provider: TestProvider;
+let providerId: string;
+const keepers: Keeper[] = [];
+beforeEach(async () => {
+  place = await makePlace();
+  router = await startTunnelRouter();
+  provider = await startProvider();
+  const { wallet, fileText } = await createWallet('solana');
+  providerId = wallet.providerId;
+  await writeKeypairFile(join(place.dir, 'provider.json'), fileText);
+});
+afterEach(async () => {
+  for (const keeper of keepers.splice(0)) await keeper.close();
+  await Promise.all([router.stop(), provider.stop()]);
+  await place.clear();
+});
+
+const env = { UPSTREAM: 'upstream-key-canary', TOOL: 'tool-env-canary' };
+
+/** Writes `provider.toml`. */
+async function file(changes: { readonly price?: string; readonly more?: string } = {}): Promise<string> {
+  const text =
+    `[router]\nurl = "${router.url}"\n[router.siwx]\nchain_id = "solana:mainnet"\nkeypair_file = "provider.json"\n` +
+    `[[models]]\nname = "mine/one"\ndisplay_name = "Mine: One"\nprovider_name = "Mine"\n[models.pricing]\nprompt = ${changes.price ?? '1'}\ncompletion = 2\n` +
+    `[models.params]\nmodel = "test/model"\napi_base = "${provider.url}"\napi_key = "std::env::UPSTREAM"\n${changes.more ?? ''}`;
+  await writeFile(join(place.dir, 'provider.toml'), text);
+  return 'provider.toml';
+}
+
+function provide(args: readonly string[], more: NodeJS.ProcessEnv = {}): ServerProcess {
+  const keeper = createKeeper([]);
+  keepers.push(keeper);
+  return keeper.start({ file: process.execPath, args: [LAUNCHER, 'provide', ...args], cwd: place.dir, env: { PATH: process.env['PATH'], HOME: place.dir, ...env, ...more } });
+}
+
+const lines = (child: ServerProcess) =>
+  child
+    .output()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe('tollgate provide', () => {
+  it('connects, says what it offers, serves, and stops at SIGTERM', async () => {
+    const child = provide(['--config', await file()]);
+    const end = await router.next();
+    await end.accept(providerId);
+    await child.wrote('ready: calls can come');
+    const reply = await end.call({ ':path': '/model/mine%2Fone/chat/completions' }, JSON.stringify({ model: 'test/model', messages: [{ role: 'user', content: 'hello' }] }));
+    expect(reply.status).toBe(200);
+    expect(provider.log[0]!.headers.authorization).toBe(`Bearer ${env.UPSTREAM}`);
+    child.signal('SIGTERM');
+    await child.exited;
+    expect(child.exitCode).toBe(0);
+    expect(lines(child).map(({ msg }) => msg)).toEqual(['connected to the router', 'registered', 'ready: calls can come', 'stopping: running calls may finish']);
+    expect(child.output()).not.toContain('canary');
+  });
+
+  it('takes the file from CONFIG_FILE_PATH, and more of the log when asked', async () => {
+    const child = provide(['--log-level', 'debug'], { CONFIG_FILE_PATH: await file() });
+    await (await router.next()).accept(providerId);
+    await child.wrote('ready: calls can come');
+    expect(lines(child)[0]).toMatchObject({ level: 'debug', msg: 'dialling the router' });
+  });
+
+  it('ends a running call at the second signal', async () => {
+    provider.hold(new Promise(() => {}));
+    const child = provide(['--config', await file()]);
+    const end = await router.next();
+    await end.accept(providerId);
+    await child.wrote('ready: calls can come');
+    end.open({ ':path': '/model/mine%2Fone/chat/completions' }, JSON.stringify({ model: 'test/model', messages: [{ role: 'user', content: 'hello' }] }));
+    child.signal('SIGINT');
+    await child.wrote('stopping');
+    // Signals that follow one another at once are one Ctrl-C that came by several ways.
+    while (child.signalCode === null && child.exitCode === null) {
+      child.signal('SIGINT');
+      await Promise.race([child.exited, end.call({ ':path': '/model/none' }).catch(() => {})]);
+    }
+    expect(child.exitCode).toBe(130);
+  });
+
+  it('ends with a code of its own where another took over, where it is not allowed, and where it is refused', async () => {
+    const replaced = provide(['--config', await file()]);
+    const end = await router.next();
+    await end.accept(providerId);
+    end.say({ type: 'replaced' });
+    await replaced.exited;
+    expect(replaced.exitCode).toBe(3);
+
+    const refused = provide(['--config', 'provider.toml']);
+    const second = await router.next();
+    second.say({ type: 'welcome', provider: providerId, account: 'a', challenge: 'c', version: '1' });
+    second.say({ type: 'refused', message: 'no', problems: [] });
+    await refused.exited;
+    expect(refused.exitCode).toBe(1);
+
+    await router.stop();
+    router = await startTunnelRouter({ reject: () => ({ status: 403, body: '{}' }) });
+    const forbidden = provide(['--config', await file()]);
+    await forbidden.exited;
+    expect(forbidden.exitCode).toBe(2);
+  });
+
+  it('wants a file, and one that is right', async () => {
+    expect(await place.run(['provide'])).toMatchObject({ code: 2, output: expect.stringContaining('CONFIG_FILE_PATH') });
+    expect(await place.run(['provide', '--config', 'nowhere.toml'])).toMatchObject({ code: 1, output: expect.stringContaining('nowhere.toml') });
+    expect(await place.run(['provide', '--log-level', 'loud'])).toMatchObject({ code: 2 });
+  });
+
+  it('names its exit codes in its help', async () => {
+    const { output } = await place.run(['provide', '--help']);
+    for (const code of [0, 1, 2, 3]) expect(output).toMatch(new RegExp(`^ {2}${code} {3}\\w`, 'm'));
+  });
+});
+
+describe('tollgate provide --validate', () => {
+  it('says everything that is wrong, with file and line, and asks nobody', async () => {
+    await file({ price: '-1', more: '[[tools]]\nname = "t"\n' });
+    const text = (await readFile(join(place.dir, 'provider.toml'), 'utf8')).replace('provider.json', 'nowhere.json');
+    await writeFile(join(place.dir, 'provider.toml'), text);
+    const { code, output } = await place.run(['provide', '--config', 'provider.toml', '--validate'], { UPSTREAM: '' });
+    expect(code).toBe(1);
+    for (const key of ['router.siwx.keypair_file', 'models[0].pricing.prompt', 'models[0].params.api_key', 'tools[0].display_name']) expect(output).toContain(key);
+    expect(output).toMatch(/provider\.toml:\d+ /);
+    expect(provider.log).toEqual([]);
+  });
+
+  it('tries out what a right file names, and shows it as a table without secrets', async () => {
+    const script = join(import.meta.dirname, '../support/stdio-mcp-server.ts');
+    const tool = `[[tools]]\nname = "mine/tool"\ndisplay_name = "Mine: Tool"\nprovider_name = "Mine"\ncommand = "${process.execPath}"\nargs = ["${script}"]\nenv = { KEY = "std::env::TOOL" }\n[tools.pricing]\nper_call = 0.001\n`;
+    provider.instruct({}, { usage: 'none' });
+    const { code, output } = await place.run(['provide', '--config', await file({ more: tool }), '--validate'], env);
+    expect(output).toContain('✓ provider.toml\n');
+    expect(output).toContain('✓ model     mine/one  by Mine  prompt 1/1M, completion 2/1M');
+    expect(output).toMatch(new RegExp(`^✓ wallet +\\S+ +\\d+ ms {2}this provider is ${providerId}$`, 'm'));
+    // The stand-in of a router has no ping.
+    expect(output).toMatch(/^✗ router +\S+ +\d+ ms {2}answers with status 404/m);
+    expect(output).toMatch(/^✓ model +mine\/one +\d+ ms {2}answers, usage \d+ \+ 1 tokens$/m);
+    expect(output).toMatch(/^✗ model +mine\/one +\d+ ms {2}streaming: .* no usage/m);
+    expect(output).toMatch(/^✓ tool +mine\/tool +\d+ ms {2}3 tools$/m);
+    expect(output).not.toContain('canary');
+    expect(code).toBe(1);
+  });
+
+  it('--no-probe looks at the file alone', async () => {
+    const { code, output } = await place.run(['provide', '--config', await file(), '--validate', '--no-probe'], env);
+    expect([code, output.split('\n').filter((line) => line.startsWith('✓'))]).toEqual([0, expect.arrayContaining([expect.stringContaining(router.url)])]);
+    expect(provider.log).toEqual([]);
+    expect(router.dials).toEqual([]);
+  });
+});
