@@ -196,6 +196,7 @@ function budgetTable(figures: readonly Figures[]): string {
   if (!ours || ours.cpuPerCall === null) return 'tollgate was not measured.';
   const reference = figures.find((row) => row.name === 'fastify');
   const portkey = figures.find((row) => row.name === 'portkey');
+  const tunnel = figures.find((row) => row.name === 'tollgate-tunnel');
   const noisy = isNoisy(figures);
   const budgets: readonly Budget[] = [
     { what: 'CPU per call ÷ Fastify passthrough', value: ratio(ours.cpuPerCall, reference?.cpuPerCall), most: 1.8, goal: 1.3, unit: '×' },
@@ -211,6 +212,27 @@ function budgetTable(figures: readonly Figures[]): string {
     { what: 'CPU per call ÷ Portkey', value: ratio(ours.cpuPerCall, portkey?.cpuPerCall), most: null, goal: 0.14, unit: '×' },
     { what: 'CPU per burst event ÷ Portkey', value: ratio(ours.cpuPerBurstEvent, portkey?.cpuPerBurstEvent), most: null, goal: 0.16, unit: '×' },
     { what: 'CPU per paced event ÷ Portkey', value: ratio(ours.cpuPerPacedEvent, portkey?.cpuPerPacedEvent), most: null, goal: 0.5, unit: '×' },
+    {
+      what: "CPU per call through a provider's tunnel ÷ straight to it",
+      value: ratio(tunnel?.cpuPerCall, ours.cpuPerCall),
+      most: 2.5,
+      goal: 1.8,
+      unit: '×',
+    },
+    {
+      what: "CPU per burst event through a provider's tunnel ÷ straight to it",
+      value: ratio(tunnel?.cpuPerBurstEvent, ours.cpuPerBurstEvent),
+      most: 2.5,
+      goal: 1.8,
+      unit: '×',
+    },
+    {
+      what: 'calls/s straight to a provider ÷ through its tunnel',
+      value: ratio(ours.callsPerSecond, tunnel?.callsPerSecond),
+      most: 2.5,
+      goal: 1.8,
+      unit: '×',
+    },
     { what: 'memory of an open stream', value: ours.kibPerStream, most: 48, goal: 32, unit: ' KiB' },
     { what: 'event loop delay p99 beside open streams', value: ours.loopDelayMs, most: 20, goal: 20, unit: ' ms' },
   ];

@@ -59,14 +59,23 @@ async function portkey(upstreamPort: number): Promise<Target> {
   };
 }
 
+interface TollgateOptions {
+  readonly databaseUrl?: string;
+  /** The upstream is reached through a provider's proxy, a process of its own whose CPU is not the gateway's. */
+  readonly tunnel?: boolean;
+  readonly nodeArgs?: readonly string[] | undefined;
+}
+
 /** A production gateway with one priced service per model of the upstream, an account with credit, and limits out of the way. */
-async function tollgate(upstreamPort: number, databaseUrl: string | null, nodeArgs: readonly string[] = []): Promise<Target> {
+async function tollgate(upstreamPort: number, { databaseUrl, tunnel = false, nodeArgs = [] }: TollgateOptions = {}): Promise<Target> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const dataDir = join(folder, 'data');
   const config = join(folder, 'tollgate.toml');
-  writeFileSync(config, configText(dataDir, upstreamPort, databaseUrl));
+  writeFileSync(config, configText(dataDir, databaseUrl ?? null) + (tunnel ? '' : modelsText(upstreamPort)));
   let program: Program | null = null;
+  let proxy: Program | null = null;
   const stop = async () => {
+    await proxy?.stop();
     await program?.stop();
     rmSync(folder, { recursive: true, force: true });
   };
@@ -74,12 +83,17 @@ async function tollgate(upstreamPort: number, databaseUrl: string | null, nodeAr
     program = startProgram([...nodeArgs, TOLLGATE, 'serve', '--config', config]);
     const found = await program.until(() => readDiscovery(join(dataDir, 'gateway.json')), 'gateway.json');
     const admin = adminOf(found);
-    const account = await admin('/admin/v1/accounts', { name: 'bench' });
-    const { id } = account;
-    if (typeof id !== 'string') throw new Error(`no account id in ${JSON.stringify(account)}`);
+    const id = await newAccount(admin, 'bench');
     await admin(`/admin/v1/accounts/${encodeURIComponent(id)}/credit`, { amount_usd: '1000000', reference: 'bench' });
-    const { key } = await admin(`/admin/v1/accounts/${encodeURIComponent(id)}/keys`, { label: 'bench' });
-    if (typeof key !== 'string') throw new Error('the admin API made no key');
+    const key = await newKey(admin, id);
+    if (tunnel) {
+      const file = join(folder, 'provider.toml');
+      const providerKey = await newKey(admin, await newAccount(admin, 'provider'));
+      writeFileSync(file, `[router]\nurl = "${found.base_url}"\napi_key = "${providerKey}"\n${modelsText(upstreamPort)}`);
+      proxy = startProgram([TOLLGATE, 'provide', '--config', file]);
+      const { output } = proxy;
+      await proxy.until(() => Promise.resolve(output().includes('ready: calls can come') ? true : null), 'a ready proxy');
+    }
     return {
       port: Number(new URL(found.base_url).port),
       pid: program.pid,
@@ -93,6 +107,20 @@ async function tollgate(upstreamPort: number, databaseUrl: string | null, nodeAr
     await stop();
     throw new Error(`tollgate did not start: ${String(error)}\n${output}`, { cause: error });
   }
+}
+
+type Admin = (path: string, body: object) => Promise<Record<string, unknown>>;
+
+async function newAccount(admin: Admin, name: string): Promise<string> {
+  const { id } = await admin('/admin/v1/accounts', { name });
+  if (typeof id !== 'string') throw new Error('the admin API made no account');
+  return id;
+}
+
+async function newKey(admin: Admin, account: string): Promise<string> {
+  const { key } = await admin(`/admin/v1/accounts/${encodeURIComponent(account)}/keys`, { label: 'bench' });
+  if (typeof key !== 'string') throw new Error('the admin API made no key');
+  return key;
 }
 
 interface Discovery {
@@ -110,7 +138,7 @@ function readDiscovery(path: string): Discovery | null {
   }
 }
 
-function adminOf(gateway: Discovery): (path: string, body: object) => Promise<Record<string, unknown>> {
+function adminOf(gateway: Discovery): Admin {
   return async (path, body) => {
     const response = await fetch(new URL(path, gateway.base_url), {
       method: 'POST',
@@ -129,9 +157,10 @@ async function loopDelay(gateway: Discovery): Promise<number | null> {
   return found ? Number(found[1]) * 1000 : null;
 }
 
-function configText(dataDir: string, upstreamPort: number, databaseUrl: string | null): string {
-  const models = Object.values(MODELS).map(
-    (model) => `
+function modelsText(upstreamPort: number): string {
+  return Object.values(MODELS)
+    .map(
+      (model) => `
 [[models]]
 name = "${model}"
 display_name = "Bench ${model}"
@@ -145,7 +174,11 @@ model = "${model}"
 api_base = "http://127.0.0.1:${upstreamPort}/v1"
 api_key = "bench"
 `,
-  );
+    )
+    .join('');
+}
+
+function configText(dataDir: string, databaseUrl: string | null): string {
   return `[server]
 host = "127.0.0.1"
 port = 0
@@ -158,7 +191,7 @@ burst = 10000000
 tokens_per_minute = 1000000000000
 [upstream]
 connections_max = 8192
-${models.join('')}`;
+`;
 }
 
 /** All targets, in the order of the table. `direct` is the upstream without anything in front of it. */
@@ -178,7 +211,13 @@ export const TARGETS: readonly TargetKind[] = [
     name: 'tollgate',
     title: 'tollgate, billing on, embedded database',
     missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
-    start: (port, nodeArgs) => tollgate(port, null, nodeArgs),
+    start: (port, nodeArgs) => tollgate(port, { nodeArgs }),
+  },
+  {
+    name: 'tollgate-tunnel',
+    title: "tollgate, billing on, embedded, through a provider's tunnel",
+    missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
+    start: (port, nodeArgs) => tollgate(port, { tunnel: true, nodeArgs }),
   },
   {
     name: 'tollgate-postgres',
@@ -187,7 +226,7 @@ export const TARGETS: readonly TargetKind[] = [
     async start(port, nodeArgs) {
       const postgres = await startPostgres();
       try {
-        const target = await tollgate(port, postgres.url, nodeArgs);
+        const target = await tollgate(port, { databaseUrl: postgres.url, nodeArgs });
         return {
           ...target,
           async stop() {

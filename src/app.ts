@@ -218,7 +218,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     };
     const onError: ServerOptions['onError'] = (error, request) =>
       logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
-    const server = createServer({ limits: config.limits, onError });
+    const server = createServer({ trustedProxies: config.trustedProxies, limits: config.limits, onError });
     cleanUp.push(() => server.close());
     countAnswers(server, metrics);
     await referenceRoutes(server, { version: VERSION });

@@ -25,13 +25,10 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   const slot = workerSlot();
   if (slot !== null) return runWorker(config, slot);
   if (count !== null) return superviseWorkers(config, count);
-  await runGateway(
-    config,
-    {
-      ready: (app, baseUrl) => app.logger.info({ address: baseUrl, models: config.services.length, data: config.dataDir }, 'listening'),
-      stopping: (app) => app.logger.info('stopping: running calls may finish'),
-    },
-  );
+  await runGateway(config, {
+    ready: (app, baseUrl) => app.logger.info({ address: baseUrl, models: config.services.length, data: config.dataDir }, 'listening'),
+    stopping: (app) => app.logger.info('stopping: running calls may finish'),
+  });
 }
 
 function validate(load: () => Config, file: string | null): void {

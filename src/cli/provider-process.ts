@@ -16,7 +16,10 @@ import { painter, wantsColor } from './terminal.ts';
 export async function runProvider(flags: ProvideFlags): Promise<void> {
   const { env } = process;
   const file = flags.config ?? (env['CONFIG_FILE_PATH'] || null);
-  if (file === null) throw new CliError('No file is named.\nGive it: tollgate provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml', { exitCode: USAGE_EXIT });
+  if (file === null)
+    throw new CliError('No file is named.\nGive it: tollgate provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml', {
+      exitCode: USAGE_EXIT,
+    });
   if (flags.validate) return validate(file, flags.probe);
 
   const { config, wallet } = await loadProvider({ file, env });

@@ -110,6 +110,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
     redisUrl: values['redis.url'],
     adminKey: values['server.admin_key'],
     identitySeed: values['server.identity_seed'],
+    trustedProxies: values['server.trusted_proxies'],
     logLevel: values['server.log_level'],
     otlpEndpoint: values['telemetry.otlp_endpoint'],
     limits: {

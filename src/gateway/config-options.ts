@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { choice, optionalText, text, textList, urlFault, whole, type Option, type ValueOf } from './config-option.ts';
 import { domainFault } from './config-domain.ts';
 
@@ -7,6 +8,13 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 const SEED = /^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43})$/;
+
+function networkIsValid(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
 
 /** A seed in any accepted form as 64 lower-case hex digits. */
 const seedHex = (seed: string) => (seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex'));
@@ -60,6 +68,15 @@ export const OPTIONS = {
     fault: (value) =>
       urlFault(value, ['http:', 'https:']) ?? (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
     normal: (value) => value.replace(/\/$/, ''),
+  }),
+
+  'server.trusted_proxies': textList({
+    env: 'TOLLGATE_TRUSTED_PROXIES',
+    takes: 'list of IP addresses and networks in CIDR form',
+    meaning:
+      'Load balancers in front of this gateway, whose `X-Forwarded-For` says where a client really is. Failed sign-ins are counted by that address.',
+    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
+    max: 100,
   }),
 
   'sign_in.domains': textList({

@@ -16,6 +16,8 @@ export interface Config {
   readonly adminKey: string | null;
   /** Secret: 32 bytes as 64 hex digits that the gateway's keys are derived from; null keeps the seed in `dataDir`. */
   readonly identitySeed: string | null;
+  /** IP addresses and networks of load balancers whose X-Forwarded-For counts. */
+  readonly trustedProxies: readonly string[];
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** OTLP/HTTP base endpoint for traces, or null. */
   readonly otlpEndpoint: string | null;

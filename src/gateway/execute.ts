@@ -117,7 +117,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         }
         if (!(error instanceof UpstreamFailure)) throw error;
         running.exchange?.abort(error);
-        if (error.blame === 'provider') health.failed(offer, startedAt);
+        if (error.blame === 'provider') health.failed(offer, error.unsent ? undefined : startedAt);
         observer.attemptFailed(call, offer, error);
         if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) throw toGatewayError(error, candidate);
       }
@@ -202,7 +202,8 @@ function toGatewayError(failure: UpstreamFailure, candidate: Candidate): Gateway
     const code = failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
     return new GatewayError(code, `Provider ${provider} refused the request${detail}`, { cause: failure });
   }
-  if (failure.absent) return new GatewayError('no_provider_healthy', `Provider ${provider} is not connected at the moment`, { cause: failure, retryAfterS: 1 });
+  if (failure.absent)
+    return new GatewayError('no_provider_healthy', `Provider ${provider} is not connected at the moment`, { cause: failure, retryAfterS: 1 });
   return new GatewayError('provider_unavailable', `Provider ${provider} failed: ${failure.message}${detail}`, {
     cause: failure,
     retryAfterS: failure.retryAfterS,

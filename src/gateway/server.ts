@@ -11,6 +11,8 @@ import { requestIdOf } from './request-id.ts';
 import { asksForTunnel } from './tunnel/upgrade-request.ts';
 
 export interface ServerOptions {
+  /** IP addresses and networks whose X-Forwarded-For counts; default none. */
+  readonly trustedProxies?: readonly string[];
   readonly limits: LimitsConfig;
   /** Told of every error that becomes a 5xx, with its cause. */
   readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
@@ -20,9 +22,10 @@ export interface ServerOptions {
  * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error shape
  * for everything that has no wire of its own.
  */
-export function createServer({ limits, onError }: ServerOptions): FastifyInstance {
+export function createServer({ trustedProxies = [], limits, onError }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = Fastify({
     logger: false,
+    ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
     bodyLimit: limits.bodyBytesMax,
     requestTimeout: limits.requestTimeoutMs,
     connectionTimeout: 0,

@@ -5,7 +5,10 @@ export interface Backoff {
 }
 
 /** Full jitter: many proxies that lost the same router come back spread over the whole time, not in waves. */
-export function createBackoff(random: () => number, { baseMs = 250, maxMs = 15_000 }: { readonly baseMs?: number; readonly maxMs?: number } = {}): Backoff {
+export function createBackoff(
+  random: () => number,
+  { baseMs = 250, maxMs = 15_000 }: { readonly baseMs?: number; readonly maxMs?: number } = {},
+): Backoff {
   let tries = 0;
   return {
     next: () => Math.floor(random() * Math.min(maxMs, baseMs * 2 ** Math.min(tries++, 30))),

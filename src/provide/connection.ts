@@ -171,7 +171,9 @@ export function connect(options: ConnectionOptions): Connection {
     timers.add(keepAlive(socket, wire, silenceMs, () => lost(`the router was silent for ${silenceMs / 1000} s`)));
   });
   socket.on('unexpected-response', (_request, response: IncomingMessage) => {
-    void readAnswer(response, Object.values(options.headers)).then((message) => end({ kind: 'rejected', status: response.statusCode ?? 0, message, ...readHeaders(response, options.now()) }));
+    void readAnswer(response, Object.values(options.headers)).then((message) =>
+      end({ kind: 'rejected', status: response.statusCode ?? 0, message, ...readHeaders(response, options.now()) }),
+    );
   });
   // The duplex fails with the socket; both must be listened to.
   duplex.on('error', () => {});

@@ -69,7 +69,7 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
       } catch {
         return options.broken('the router said something that is not JSON');
       }
-      if (typeof message === 'object' && message !== null) take(message as Partial<GatewayMessage>);
+      if (typeof message === 'object' && message !== null) take(message);
     },
     tooLong: () => options.broken('the router said too long a line'),
   });

@@ -167,7 +167,8 @@ export function createProxy(options: ProxyOptions): Proxy {
           const clock = skewMs !== null && Math.abs(skewMs) > SKEW_MS ? { hint: clockHint(skewMs) } : {};
           return again({ ...facts, ...clock }, 'the router does not accept the credential', limits.unauthorizedMs);
         }
-        if (status === 404 || (status >= 300 && status < 400)) return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
+        if (status === 404 || (status >= 300 && status < 400))
+          return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
         const wait = backoff.next();
         return again(facts, 'the router takes no connection now', Math.min(Math.max(wait, retryAfterMs ?? 0), limits.unauthorizedMs));
       }
@@ -211,7 +212,7 @@ export function createProxy(options: ProxyOptions): Proxy {
         },
         (error: unknown) => {
           kill();
-          closed.reject(error as Error);
+          closed.reject(error);
         },
       );
     },

@@ -44,6 +44,9 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   });
   // An idle connection that dies is dropped from the pool; without a listener it would end the process.
   pool.on('error', () => {});
+  // From the moment that it is there: a server that stops can say so in the very bytes that say that the connection is ready, which is before
+  // whoever waits for it has it.
+  pool.on('connect', (client) => client.on('error', noteLoss));
 
   const withClient = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
     let client: PoolClient;
@@ -53,14 +56,12 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
       throw toDatabaseError(error);
     }
     let failure: DatabaseError | undefined;
-    client.on('error', noteLoss);
     try {
       return await run(client);
     } catch (error) {
       failure = error instanceof DatabaseError ? error : toDatabaseError(error);
       throw failure;
     } finally {
-      client.off('error', noteLoss);
       client.release(failure?.unavailable ?? false);
     }
   };

@@ -1,20 +1,27 @@
 import { execFileSync } from 'node:child_process';
 
-/** The processes that a process started and that are not its zombies. */
-export function children(pid: number): number[] {
-  const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).trim().split('\n');
-  return rows
-    .map((row) => row.trim().split(/\s+/))
-    .filter(([, parent, state]) => Number(parent) === pid && !state!.startsWith('Z'))
-    .map(([own]) => Number(own));
+interface Row {
+  readonly pid: number;
+  readonly parent: number;
 }
 
-/** False as soon as it has ended. */
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+/** All processes that have not ended. One that nobody waited for is still listed by the system, as a zombie. */
+function processes(): Row[] {
+  const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).trim().split('\n');
+  return rows
+    .map((row) => row.trim().split(/\s+/) as [string, string, string])
+    .filter(([, , state]) => !state.startsWith('Z'))
+    .map(([pid, parent]) => ({ pid: Number(pid), parent: Number(parent) }));
 }
+
+/** The processes that a process started. */
+export const children = (of: number) =>
+  processes()
+    .filter(({ parent }) => parent === of)
+    .map(({ pid }) => pid);
+
+/** Which of them have not ended. */
+export const running = (pids: readonly number[]) => {
+  const all = new Set(processes().map(({ pid }) => pid));
+  return pids.filter((pid) => all.has(pid));
+};

@@ -1,9 +1,9 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { freshDatabase, type FreshDatabase } from '../support/fresh-database.ts';
-import type { ServerProcess } from '../support/server-process.ts';
-import { children, isRunning } from './child-processes.ts';
+import { findFreePort, type ServerProcess } from '../support/server-process.ts';
+import { children, running } from './child-processes.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
 let place: Place;
@@ -24,9 +24,18 @@ const baseUrl = async () => (await place.read('gateway.json'))['base_url']!;
 const lines = (gateway: ServerProcess) =>
   gateway
     .output()
-    .trim()
     .split('\n')
+    .slice(0, -1)
     .map((line) => JSON.parse(line) as { readonly msg: string; readonly worker?: number });
+
+const listening = (gateway: ServerProcess) =>
+  lines(gateway)
+    .filter(({ msg }) => msg === 'a worker listens')
+    .map(({ worker }) => worker);
+
+async function eventually(check: () => void): Promise<void> {
+  await vi.waitFor(check, { timeout: 15_000, interval: 20 });
+}
 
 /** A request on a connection of its own; rejects when it has no answer in time. */
 async function ask(url: string, path = '/health/ready', ms = 10_000): Promise<string> {
@@ -40,14 +49,10 @@ describe('tollgate serve --workers', () => {
     const gateway = await serve('2');
     const pids = children(gateway.pid);
     expect(pids).toHaveLength(2);
-    expect(lines(gateway).map(({ msg, worker }) => [msg, worker])).toEqual(
-      expect.arrayContaining([
-        ['a worker listens', 0],
-        ['a worker listens', 1],
-        ['listening', undefined],
-      ]),
-    );
-    expect(lines(gateway).at(-1)).toMatchObject({ msg: 'listening', workers: 2, address: await baseUrl() });
+    expect(lines(gateway).find(({ msg }) => msg === 'listening')).toMatchObject({ workers: 2, address: await baseUrl() });
+    expect(gateway.output()).toContain('each worker counts rate limits by itself');
+    // Their logs come through as they are.
+    await eventually(() => expect(listening(gateway)).toEqual([0, 1]));
     expect((await place.read('gateway.json'))['pid']).toBe(gateway.pid);
     // Each answers while the other stands still, which holds at most one connection up.
     for (const [index, pid] of pids.entries()) {
@@ -76,13 +81,80 @@ describe('tollgate serve --workers', () => {
     const gateway = await serve('2');
     const url = await baseUrl();
     await ask(url, '/metrics');
+    await eventually(() => expect(listening(gateway)).toHaveLength(2));
     const before = children(gateway.pid);
     process.kill(before[0]!, 'SIGKILL');
     await gateway.wrote('a worker died');
     expect(await ask(url)).toContain('ok');
-    while (lines(gateway).filter(({ msg }) => msg === 'a worker listens').length < 3) await gateway.wrote('a worker listens');
+    await eventually(() => expect(listening(gateway)).toHaveLength(3));
     const after = children(gateway.pid);
     expect([after.length, after.includes(before[0]!), after.includes(before[1]!)]).toEqual([2, false, true]);
     expect(await ask(url, '/metrics')).toContain('tollgate_processes 2');
+  });
+
+  it('keeps counting what a worker counted that is gone', async () => {
+    const gateway = await serve('1', { PORT: String(await findFreePort()) });
+    const url = await baseUrl();
+    await ask(url);
+    const answered = 'tollgate_http_requests_total{method="GET",route="/health/ready",status="200"}';
+    expect(await ask(url, '/metrics')).toContain(`${answered} 1\n`);
+    // What a process is killed with is not in its log.
+    await eventually(() => expect(listening(gateway)).toHaveLength(1));
+    process.kill(children(gateway.pid)[0]!, 'SIGKILL');
+    await eventually(() => expect(listening(gateway)).toHaveLength(2));
+    await ask(url);
+    const text = await ask(url, '/metrics');
+    expect(text).toContain(`${answered} 2\n`);
+    expect(text).toContain('tollgate_processes 1\n');
+  });
+
+  it('drains all workers on SIGTERM, and leaves nothing behind', async () => {
+    const gateway = await serve('2');
+    const pids = children(gateway.pid);
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+    expect([gateway.exitCode, gateway.signalCode]).toEqual([0, null]);
+    expect(lines(gateway).filter(({ msg }) => msg === 'stopping: running calls may finish')).toHaveLength(3);
+    expect(running(pids)).toEqual([]);
+    expect(await readdir(place.data)).not.toContain('gateway.json');
+  });
+
+  it('stops them when it is killed itself', async () => {
+    const gateway = await serve('2');
+    const pids = children(gateway.pid);
+    gateway.signal('SIGKILL');
+    // Its output is open for as long as a worker lives.
+    await gateway.exited;
+    expect(running(pids)).toEqual([]);
+    expect(lines(gateway).filter(({ msg }) => msg === 'stopping: running calls may finish')).toHaveLength(2);
+  });
+
+  it('does not start without PostgreSQL, and says why', async () => {
+    const { code, output } = await place.run(['serve', '--config', 'tollgate.toml', '--workers', '2']);
+    expect([code, output]).toEqual([1, expect.stringContaining('--workers needs PostgreSQL')]);
+    expect(output).not.toContain('    at ');
+  });
+
+  it('ends when its workers cannot start, with what is wrong said once', async () => {
+    const other = await serve('1');
+    const port = new URL(await baseUrl()).port;
+    const { code, output } = await place.run(['serve', '--config', 'tollgate.toml', '--workers', '3'], { DATABASE_URL: database.url, PORT: port });
+    expect(code).toBe(1);
+    expect(output.match(/is taken by another program/g)).toHaveLength(1);
+    expect(other.exitCode).toBeNull();
+  });
+
+  it('ends at once on a second signal', async () => {
+    const gateway = await serve('2');
+    const pids = children(gateway.pid);
+    // A worker that cannot end by itself.
+    process.kill(pids[0]!, 'SIGSTOP');
+    gateway.signal('SIGINT');
+    await gateway.wrote('stopping: running calls may finish');
+    const again = setInterval(() => gateway.signal('SIGINT'), 100);
+    await gateway.exited;
+    clearInterval(again);
+    expect(gateway.exitCode).toBe(130);
+    expect(running(pids)).toEqual([]);
   });
 });

@@ -58,14 +58,13 @@ test('its providers are soon at another, and only what ran through it fails', as
 
   let over = false;
   let served = 0;
-  const failures: { readonly begun: number; readonly text: string }[] = [];
+  const failures: { readonly caller: number; readonly text: string }[] = [];
   const callers = Array.from({ length: CALLERS }, async (_, index) => {
     while (!over) {
-      const begun = performance.now();
       const response = await call(index % 2 === 0 ? next : third, index, '!tokens:2 !head-delay:20');
       const text = await response.text();
       if (response.status === 200) served += 1;
-      else failures.push({ begun, text });
+      else failures.push({ caller: index, text });
     }
   });
   await until(() => served > 20, 'calls run');
@@ -84,9 +83,9 @@ test('its providers are soon at another, and only what ran through it fails', as
   console.log(`  providers moved after ${Math.round(movedMs)} ms, 50 calls more after ${Math.round(backMs)} ms; ${failures.length} of ${served} failed`);
   expect(movedMs).toBeLessThan(3_000);
   expect(backMs).toBeLessThan(5_000);
-  // What was on its way at that moment: nobody can say of it that its provider has not begun.
-  expect(failures.filter(({ begun }) => begun > killedAt)).toEqual([]);
-  expect(failures.length).toBeLessThanOrEqual(CALLERS);
+  // One of each caller was on its way at that moment, and nobody can say of it that its provider has not begun. No other is lost.
+  for (const { text } of failures) expect(text).toContain('broke off before it answered');
+  expect(new Set(failures.map(({ caller }) => caller)).size).toBe(failures.length);
 
   for (const text of await texts) {
     // The client is told that this is not the whole.
@@ -99,7 +98,7 @@ test('its providers are soon at another, and only what ran through it fails', as
 
 async function expectBooksInOrder(gateway: Gateway): Promise<void> {
   // The call that came in at the killed gateway keeps its lock until it expires, which no clock of this test waits for.
-  const database = await openDatabase({ url: cluster.databaseUrl });
+  const database = await openDatabase({ url: cluster.databaseUrl, dataDir: '' });
   try {
     const ledger = await createLedger({ database });
     expect(await ledger.expire(Date.now() + 86_400_000)).toHaveLength(1);

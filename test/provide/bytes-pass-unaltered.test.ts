@@ -22,7 +22,14 @@ beforeAll(async () => {
     seen.push({ url, method: request.method ?? '', headers: request.headers, body });
     const status = Number(new URL(url, 'http://x').searchParams.get('status') ?? 200);
     const known = url.includes('length') ? { 'content-length': body.length } : {};
-    const headers = { ...known, 'content-type': 'application/x-odd', 'x-custom': 'a', 'set-cookie': ['a=1', 'b=2'], 'x-tollgate-failure': 'draining', 'keep-alive': 'timeout=7' };
+    const headers = {
+      ...known,
+      'content-type': 'application/x-odd',
+      'x-custom': 'a',
+      'set-cookie': ['a=1', 'b=2'],
+      'x-tollgate-failure': 'draining',
+      'keep-alive': 'timeout=7',
+    };
     response.writeHead(status, headers).end(body);
   });
   upstream.listen(0, '127.0.0.1');
@@ -78,7 +85,12 @@ describe('a forwarded call', () => {
 
   it('shows the upstream its own key, and nothing that the caller showed to the gateway', async () => {
     const secrets = ['authorization', 'cookie', 'x-api-key', 'sign-in-with-x', 'x-siwx', 'payment-signature', 'x-tollgate-connection'];
-    await end.call({ ':path': `${PATH}/x`, ...Object.fromEntries(secrets.map((name) => [name, 'Bearer of-the-caller'])), 'x-request-id': 'r1', accept: '*/*' });
+    await end.call({
+      ':path': `${PATH}/x`,
+      ...Object.fromEntries(secrets.map((name) => [name, 'Bearer of-the-caller'])),
+      'x-request-id': 'r1',
+      accept: '*/*',
+    });
     const { headers } = seen.at(-1)!;
     expect(headers.authorization).toBe('Bearer upstream-key-canary');
     expect(headers).toMatchObject({ 'x-request-id': 'r1', accept: '*/*' });
@@ -91,13 +103,16 @@ describe('a forwarded call', () => {
     for (const name of ['x-tollgate-failure', 'keep-alive', 'connection', 'transfer-encoding']) expect(headers).not.toHaveProperty(name);
   });
 
-  it.each(['/../admin', '/..', '/v1/%2e%2E/admin', '/x/..%2fadmin', '\\..\\admin', '/./x', 'x'])('does not leave the address on offer by %s', async (rest) => {
-    const before = seen.length;
-    const reply = await end.call({ ':path': `${PATH}${rest}` });
-    expect(reply.status).toBe(404);
-    expect(reply.headers['x-tollgate-failure']).toBe('unknown_service');
-    expect(seen.length).toBe(before);
-  });
+  it.each(['/../admin', '/..', '/v1/%2e%2E/admin', '/x/..%2fadmin', '\\..\\admin', '/./x', 'x'])(
+    'does not leave the address on offer by %s',
+    async (rest) => {
+      const before = seen.length;
+      const reply = await end.call({ ':path': `${PATH}${rest}` });
+      expect(reply.status).toBe(404);
+      expect(reply.headers['x-tollgate-failure']).toBe('unknown_service');
+      expect(seen.length).toBe(before);
+    },
+  );
 
   it('answers for a service that it does not have', async () => {
     for (const path of ['/model/other', '/tool/mine%2Fone', '/nonsense', '/model/%zz']) {

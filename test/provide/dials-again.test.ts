@@ -102,6 +102,8 @@ describe('a credential that the router does not accept', () => {
   ])('with a hint where the clock is %s the router', async (word, byMs) => {
     const headers = () => ({ date: new Date(Date.now() + byMs).toUTCString() });
     await start({ reject: () => ({ status: 401, body: '{}', headers: headers() }) });
-    expect((await running.logged('the router does not accept the credential'))['hint']).toMatch(new RegExp(`^the clock of this machine is (599|600|601) s ${word}`));
+    expect((await running.logged('the router does not accept the credential'))['hint']).toMatch(
+      new RegExp(`^the clock of this machine is (599|600|601) s ${word}`),
+    );
   });
 });

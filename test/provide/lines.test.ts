@@ -30,7 +30,10 @@ describe('bytes as lines', () => {
 
   it('that are too long are told by their beginning and passed over', () => {
     const long = 'x'.repeat(50);
-    expect(cut([Buffer.from(`a\n${long}`), Buffer.from(`${long}\nb\n${long}`)], 10)).toEqual({ lines: ['a', 'b'], tooLong: ['x'.repeat(10), 'x'.repeat(10)] });
+    expect(cut([Buffer.from(`a\n${long}`), Buffer.from(`${long}\nb\n${long}`)], 10)).toEqual({
+      lines: ['a', 'b'],
+      tooLong: ['x'.repeat(10), 'x'.repeat(10)],
+    });
     expect(cut([Buffer.from(`${'y'.repeat(10)}\n`)], 10)).toEqual({ lines: ['y'.repeat(10)], tooLong: [] });
   });
 

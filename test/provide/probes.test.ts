@@ -45,7 +45,8 @@ async function probe(services: readonly ServiceConfig[], router = url): Promise<
   return { ok, results };
 }
 const details = async (service: ServiceConfig) => (await probe([service])).results.slice(2).map(({ ok, detail }) => `${ok ? '✓' : '✗'} ${detail}`);
-const json = (response: ServerResponse, value: unknown, status = 200) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+const json = (response: ServerResponse, value: unknown, status = 200) =>
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 
 it('a router that answers', async () => {
   expect((await probe([])).results).toMatchObject([
@@ -65,7 +66,11 @@ it.each([
 
 describe('a model', () => {
   it('is asked twice, for one token, whole and streamed', async () => {
-    expect(await details(modelAt('m', provider.url))).toEqual(['✓ answers, usage 2 + 1 tokens', '✓ streams, usage 2 + 1 tokens'].map((text) => expect.stringMatching(text.replace('+', '\\+').replace('2', '\\d+'))));
+    expect(await details(modelAt('m', provider.url))).toEqual(
+      ['✓ answers, usage 2 + 1 tokens', '✓ streams, usage 2 + 1 tokens'].map((text) =>
+        expect.stringMatching(text.replace('+', '\\+').replace('2', '\\d+')),
+      ),
+    );
     expect(provider.log.map(({ body }) => body)).toMatchObject([
       { model: 'test/model', max_tokens: 1 },
       { model: 'test/model', max_tokens: 1, stream: true, stream_options: { include_usage: true } },
@@ -74,11 +79,19 @@ describe('a model', () => {
   });
 
   it.each([
-    [{ usage: 'none' }, 'the answer has no usage: calls would earn nothing', 'streaming: the last chunk before [DONE] has no usage: calls would earn nothing'],
+    [
+      { usage: 'none' },
+      'the answer has no usage: calls would earn nothing',
+      'streaming: the last chunk before [DONE] has no usage: calls would earn nothing',
+    ],
     [{ usage: 'negative' }, /the answer has a usage whose \w+ is no count of tokens/, /streaming: .* is no count of tokens/],
     [{ usage: 'strings' }, /is no count of tokens/, /is no count of tokens/],
     [{ noDone: true }, null, 'streaming: the last line is not data: [DONE]'],
-    [{ status: 503 }, 'answers with status 503: the test provider was told to answer 503', 'answers with status 503: the test provider was told to answer 503'],
+    [
+      { status: 503 },
+      'answers with status 503: the test provider was told to answer 503',
+      'answers with status 503: the test provider was told to answer 503',
+    ],
     [{ usage: 'no-total' }, null, null],
     [{ lineEnd: 'crlf' }, null, null],
   ] as const)('that %o', async (behaviour, whole, streamed) => {
@@ -86,26 +99,35 @@ describe('a model', () => {
     const { results } = await probe([modelAt('m', provider.url)]);
     for (const [index, wrong] of [whole, streamed].entries()) {
       const { ok, detail } = results[index + 2]!;
-      expect([ok, detail]).toEqual(wrong === null ? [true, expect.any(String)] : [false, wrong instanceof RegExp ? expect.stringMatching(wrong) : wrong]);
+      expect([ok, detail]).toEqual(
+        wrong === null ? [true, expect.any(String)] : [false, wrong instanceof RegExp ? expect.stringMatching(wrong) : wrong],
+      );
     }
   });
 
   it('that does not stream at all', async () => {
     answer = (_request, response) => json(response, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } });
-    expect(await details(modelAt('m', url))).toEqual(['✓ answers, usage 1 + 1 tokens', '✗ streaming: the content type is application/json; right is text/event-stream']);
+    expect(await details(modelAt('m', url))).toEqual([
+      '✓ answers, usage 1 + 1 tokens',
+      '✗ streaming: the content type is application/json; right is text/event-stream',
+    ]);
   });
 });
 
 describe('a tool', () => {
   const tools = { tools: [{ name: 'one' }, { name: 'two' }] };
-  const legacy = (reply: (response: ServerResponse, message: object) => void) => (request: IncomingMessage, response: ServerResponse, body: string) => {
-    if (request.method === 'DELETE') return void response.writeHead(405).end();
-    const { id, method } = JSON.parse(body) as { id?: number; method: string };
-    if (id === undefined) return void response.writeHead(202).end();
-    if (method === 'initialize') return void response.writeHead(200, { 'mcp-session-id': 's1', 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18' } }));
-    if (request.headers['mcp-session-id'] !== 's1' || request.headers['mcp-protocol-version'] !== '2025-06-18') return void json(response, {}, 400);
-    reply(response, { jsonrpc: '2.0', id, result: tools });
-  };
+  const legacy =
+    (reply: (response: ServerResponse, message: object) => void) => (request: IncomingMessage, response: ServerResponse, body: string) => {
+      if (request.method === 'DELETE') return void response.writeHead(405).end();
+      const { id, method } = JSON.parse(body) as { id?: number; method: string };
+      if (id === undefined) return void response.writeHead(202).end();
+      if (method === 'initialize')
+        return void response
+          .writeHead(200, { 'mcp-session-id': 's1', 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18' } }));
+      if (request.headers['mcp-session-id'] !== 's1' || request.headers['mcp-protocol-version'] !== '2025-06-18') return void json(response, {}, 400);
+      reply(response, { jsonrpc: '2.0', id, result: tools });
+    };
 
   it('at an address, with a session', async () => {
     answer = legacy((response, message) => json(response, message));
@@ -113,14 +135,17 @@ describe('a tool', () => {
   });
 
   it('at an address, that answers with events', async () => {
-    answer = legacy((response, message) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`event: message\ndata: ${JSON.stringify(message)}\n\n`));
+    answer = legacy((response, message) =>
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`event: message\ndata: ${JSON.stringify(message)}\n\n`),
+    );
     expect(await details(toolAt('t', `${url}/mcp`))).toEqual(['✓ 2 tools']);
   });
 
   it('at an address, of the revision without sessions', async () => {
     answer = (request, response, body) => {
       const { id, method, params } = JSON.parse(body) as { id: number; method: string; params?: { _meta?: Record<string, unknown> } };
-      if (params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== '2026-07-28' || request.headers['mcp-method'] !== method) return void json(response, { jsonrpc: '2.0', id, error: { code: -32022, message: 'x' } }, 400);
+      if (params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== '2026-07-28' || request.headers['mcp-method'] !== method)
+        return void json(response, { jsonrpc: '2.0', id, error: { code: -32022, message: 'x' } }, 400);
       json(response, { jsonrpc: '2.0', id, result: { ...tools, resultType: 'complete' } });
     };
     expect(await details(toolAt('t', url))).toEqual(['✓ 2 tools']);
@@ -192,5 +217,13 @@ it('results come in the order of the file, and one that fails does not keep the 
   provider.instruct({ headDelayMs: 200 });
   const { ok, results } = await probe([modelAt('slow', provider.url), toolOfScript('t', SCRIPT, ['start=fail']), modelAt('fast', provider.url)]);
   expect(ok).toBe(false);
-  expect(results.map(({ kind, ok: right }) => `${kind} ${right}`)).toEqual(['wallet true', 'router true', 'model true', 'model true', 'tool false', 'model true', 'model true']);
+  expect(results.map(({ kind, ok: right }) => `${kind} ${right}`)).toEqual([
+    'wallet true',
+    'router true',
+    'model true',
+    'model true',
+    'tool false',
+    'model true',
+    'model true',
+  ]);
 });

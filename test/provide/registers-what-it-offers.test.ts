@@ -12,7 +12,11 @@ afterEach(async () => {
   await router.stop();
 });
 
-const services = [modelAt('mine/one', 'http://127.0.0.1:9/v1'), toolAt('mine/search', 'http://127.0.0.1:9/mcp', 'tool-key-canary'), agentAt('mine/agent', 'http://127.0.0.1:9')];
+const services = [
+  modelAt('mine/one', 'http://127.0.0.1:9/v1'),
+  toolAt('mine/search', 'http://127.0.0.1:9/mcp', 'tool-key-canary'),
+  agentAt('mine/agent', 'http://127.0.0.1:9'),
+];
 
 async function start(wallet: Wallet | null, options: TunnelRouterOptions = {}): Promise<void> {
   router = await startTunnelRouter(options);

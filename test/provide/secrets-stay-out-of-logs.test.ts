@@ -31,12 +31,23 @@ it.each(['json', 'text'] as const)('of style %s: no key, no credential, no body,
   await once(upstream, 'listening');
   let dials = 0;
   router = await startTunnelRouter({
-    reject: ({ headers }) => (++dials === 1 ? { status: 503, body: JSON.stringify({ error: { message: `you sent ${headers['sign-in-with-x']} and ${CANARIES.api}` } }) } : null),
+    reject: ({ headers }) =>
+      ++dials === 1
+        ? { status: 503, body: JSON.stringify({ error: { message: `you sent ${headers['sign-in-with-x']} and ${CANARIES.api}` } }) }
+        : null,
   });
   const config = {
     file: null,
-    router: { url: router.url, domain: new URL(router.url).host, wallet: { chainId: wallet.chainId, privateKey: CANARIES.wallet }, apiKey: CANARIES.api },
-    services: [modelAt('m', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`, CANARIES.upstream), toolOfScript('t', SCRIPT, [], { KEY: CANARIES.env })],
+    router: {
+      url: router.url,
+      domain: new URL(router.url).host,
+      wallet: { chainId: wallet.chainId, privateKey: CANARIES.wallet },
+      apiKey: CANARIES.api,
+    },
+    services: [
+      modelAt('m', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`, CANARIES.upstream),
+      toolOfScript('t', SCRIPT, [], { KEY: CANARIES.env }),
+    ],
   };
   let text = '';
   const logged = new EventTarget();

@@ -23,7 +23,11 @@ describe('a tool that runs as a command', () => {
     for (const id of [1, 'b']) {
       const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
       const reply = await tool.post({ jsonrpc: '2.0', id, method: 'initialize', params });
-      expect(jsonOf(reply)).toEqual({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'stand-in', version: '1' } } });
+      expect(jsonOf(reply)).toEqual({
+        jsonrpc: '2.0',
+        id,
+        result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'stand-in', version: '1' } },
+      });
       expect((await tool.post({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202);
     }
     await tool.post(callOf('echo'));
@@ -46,10 +50,19 @@ describe('a tool that runs as a command', () => {
       tool.post(callOf('slow', { n: 2 }, 1, { progressToken: 'mine' }), { accept: BOTH }),
       tool.post(callOf('slow', { n: 3 }, 1, { progressToken: 7 }), { accept: 'application/json' }),
     ]);
-    for (const [reply, n] of [[first, 1], [second, 2]] as const) {
+    for (const [reply, n] of [
+      [first, 1],
+      [second, 2],
+    ] as const) {
       expect(reply.headers['content-type']).toBe('text/event-stream');
-      const events = reply.body.toString().trim().split('\n\n').map((event) => JSON.parse(/^event: message\ndata: (.+)$/.exec(event)![1]!) as { params?: object; result?: object });
-      expect(events.map(({ params }) => params)).toEqual([1, 2].map((progress) => ({ progressToken: 'mine', progress, total: 2 })).concat([undefined as never]));
+      const events = reply.body
+        .toString()
+        .trim()
+        .split('\n\n')
+        .map((event) => JSON.parse(/^event: message\ndata: (.+)$/.exec(event)![1]!) as { params?: object; result?: object });
+      expect(events.map(({ params }) => params)).toEqual(
+        [1, 2].map((progress) => ({ progressToken: 'mine', progress, total: 2 })).concat([undefined as never]),
+      );
       expect(JSON.stringify(events[2])).toContain(`{\\"n\\":${n}}`);
     }
     expect(textOf(plain)).toEqual({ n: 3 });
@@ -72,7 +85,8 @@ describe('a tool that runs as a command', () => {
   it('gets no notification of one client about himself, and those of other kinds', async () => {
     await tool.start();
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
-    for (const message of [cancelled, { jsonrpc: '2.0', method: 'notifications/own/kind' }, { jsonrpc: '2.0', id: 5, result: {} }]) expect((await tool.post(message)).status).toBe(202);
+    for (const message of [cancelled, { jsonrpc: '2.0', method: 'notifications/own/kind' }, { jsonrpc: '2.0', id: 5, result: {} }])
+      expect((await tool.post(message)).status).toBe(202);
     await tool.post(callOf('echo'));
     expect(tool.got('cancelled')).toEqual([]);
     expect(tool.got('notifications/own/kind')).toHaveLength(1);
@@ -83,7 +97,10 @@ describe('a tool that runs as a command', () => {
     await tool.post(callOf('ask'));
     await tool.post(callOf('echo'));
     const answers = tool.got('server-');
-    expect(answers).toMatchObject([{ id: 'server-1', error: { code: -32601 } }, { id: 'server-2', result: {} }]);
+    expect(answers).toMatchObject([
+      { id: 'server-1', error: { code: -32601 } },
+      { id: 'server-2', result: {} },
+    ]);
   });
 
   it.each([
@@ -122,4 +139,3 @@ describe('a tool that runs as a command', () => {
     expect(jsonOf(await tool.post({ jsonrpc: '2.0', id: 1, method: 'initialize' })).error.code).toBe(-32601);
   });
 });
-

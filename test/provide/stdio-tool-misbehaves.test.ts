@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BOTH, callOf, jsonOf, SCRIPT, stdioTool, textOf } from './stdio-tool.ts';
+import { BOTH, callOf, jsonOf, stdioTool, textOf } from './stdio-tool.ts';
 
 const tool = stdioTool();
 
@@ -23,7 +23,10 @@ describe('a tool that misbehaves', () => {
   it('crashes: what was asked of it fails with the mark, and it is started again', async () => {
     await tool.start();
     const [crashed, beside] = await Promise.all([tool.post(callOf('crash', {}, 'a')), tool.post(callOf('never', {}, 'b'))]);
-    for (const [reply, id] of [[crashed, 'a'], [beside, 'b']] as const) {
+    for (const [reply, id] of [
+      [crashed, 'a'],
+      [beside, 'b'],
+    ] as const) {
       expect([reply.status, reply.headers['x-tollgate-failure']]).toEqual([502, 'upstream_broken']);
       expect(jsonOf(reply)).toMatchObject({ id, error: { code: -32000 } });
     }
@@ -35,11 +38,10 @@ describe('a tool that misbehaves', () => {
 
   it('crashes in the middle of a stream: the stream is reset', async () => {
     await tool.start();
-    const held = tool.post(callOf('slow', { hold: true }, 1, { progressToken: 1 }), { accept: BOTH });
-    const broken = expect(held).rejects.toThrow('after status 200');
+    const held = tool.post(callOf('slow', { hold: true }, 1, { progressToken: 1 }), { accept: BOTH }).catch((error: Error) => error.message);
     await tool.post(callOf('echo'));
     await tool.post(callOf('crash'));
-    await broken;
+    expect(await held).toContain('after status 200');
   });
 
   it('does not start: calls fail at once, and the log says how it ended', async () => {

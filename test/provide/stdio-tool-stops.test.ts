@@ -6,7 +6,13 @@ import { callOf, stdioTool } from './stdio-tool.ts';
 const tool = stdioTool();
 
 describe('stopping', () => {
-  const pid = (word: string) => Number(tool.journalled().find((line) => line.startsWith(`${word} `))!.split(' ')[1]);
+  const pid = (word: string) =>
+    Number(
+      tool
+        .journalled()
+        .find((line) => line.startsWith(`${word} `))!
+        .split(' ')[1],
+    );
   /** Resolves when the process has ended; whether somebody has taken notice of it does not matter. */
   const gone = async (of: number) => {
     for (;;) {
@@ -22,6 +28,14 @@ describe('stopping', () => {
     expect(await tool.running.proxy.close()).toBe(0);
     expect(tool.journalled()).toContain('end of input');
     expect(await gone(pid('pid'))).toBe(true);
+  });
+
+  it('ends what a process started and left behind', async () => {
+    await tool.start(['stop=careless']);
+    await tool.post(callOf('echo'));
+    expect(await tool.running.proxy.close()).toBe(0);
+    expect(tool.journalled()).not.toContain('SIGTERM');
+    expect([await gone(pid('pid')), await gone(pid('child'))]).toEqual([true, true]);
   });
 
   it('ends one that does not want to, and what it started, by force', async () => {

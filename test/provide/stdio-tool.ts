@@ -54,13 +54,19 @@ export function stdioTool(): StdioTool {
       running = runProxy({
         url: router.url,
         services: [{ service, target: { ...(target as object), command } as typeof target }],
-        options: { env: { PATH: process.env['PATH'], HOME: dir, SECRET_OF_THE_PROXY: 'env-canary' }, limits: { toolStop: { termMs: 100, killMs: 500 } } },
+        options: {
+          env: { PATH: process.env['PATH'], HOME: dir, SECRET_OF_THE_PROXY: 'env-canary' },
+          limits: { toolStop: { termMs: 100, killMs: 500 } },
+        },
       });
       end = await router.next();
       await end.accept();
     },
     post: (message, headers = {}) =>
-      end.call({ ':path': '/tool/t', 'content-type': 'application/json', ...headers }, typeof message === 'string' ? message : JSON.stringify(message)),
+      end.call(
+        { ':path': '/tool/t', 'content-type': 'application/json', ...headers },
+        typeof message === 'string' ? message : JSON.stringify(message),
+      ),
     journalled: () => readFileSync(join(dir, 'journal'), 'utf8').split('\n'),
     got: (text) =>
       tool

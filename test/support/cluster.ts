@@ -1,13 +1,11 @@
 import { freshDatabase } from './fresh-database.ts';
 import { startGateway, type Gateway } from './gateway.ts';
 import { startProvider, type TestProvider } from './provider.ts';
-import { startSpine, UNHURRIED, type Spine, type SpineOptions } from './spine.ts';
+import { IDENTITY_SEED, startSpine, UNHURRIED, type Spine, type SpineOptions } from './spine.ts';
 import { DOMAIN } from './wallets.ts';
 
 /** Gateways of one database find each other and take free ports for it. */
 export const CLUSTER_TOML = '[cluster]\nurl = "https://127.0.0.1:0"\nport = 0\n';
-
-const SEED = '00'.repeat(31) + '01';
 
 export interface ClusterOptions {
   /** A PostgreSQL server; the cluster makes a database of its own in it. */
@@ -42,7 +40,7 @@ export async function startCluster(options: ClusterOptions & Pick<SpineOptions, 
 /** Gateways in processes of their own: they have a processor each, as far as there are any, and can be killed. */
 export async function startProcessCluster(options: ClusterOptions): Promise<Cluster<Gateway>> {
   const { postgresUrl, redisUrl, toml = UNHURRIED } = options;
-  const env = { TOLLGATE_IDENTITY_SEED: SEED, TOLLGATE_SIGN_IN_DOMAINS: DOMAIN, TEST_UPSTREAM_KEY: 'upstream-secret-canary' };
+  const env = { TOLLGATE_IDENTITY_SEED: IDENTITY_SEED, TOLLGATE_SIGN_IN_DOMAINS: DOMAIN, TEST_UPSTREAM_KEY: 'upstream-secret-canary' };
   return startAll(options.size ?? 3, postgresUrl, (databaseUrl, provider) =>
     startGateway({
       databaseUrl,

@@ -8,6 +8,8 @@ import type { Keeper, ServerProcess } from './server-process.ts';
 export interface GatewayOptions {
   /** `serve` (default) is production; `start` is the development gateway with the demo provider, play money and a key. */
   readonly command?: 'serve' | 'start';
+  /** More of the command's line. */
+  readonly args?: readonly string[];
   /** Text of its TOML file. */
   readonly toml?: string;
   /** Environment besides PATH and HOME: this process's own is not passed on. */
@@ -69,6 +71,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       ...options.env,
     };
     const args = [PROGRAM, options.command ?? 'serve', '--config', configFile, '--data', dataDir, '--host', '127.0.0.1', '--port', String(port)];
+    args.push(...(options.args ?? []));
     running = await startAndWait(keeper, { file: process.execPath, args, cwd: home, env }, dataDir, options);
     port = Number(new URL(running.baseUrl).port);
   };

@@ -118,6 +118,8 @@ export const MODEL = 'test/model';
 const LOCKS = { name: 'test/locks', text: 'SELECT id FROM locks' };
 const HELD = { name: 'test/held-locks', text: "SELECT id FROM locks WHERE state = 'held' LIMIT 1" };
 
+/** What gateways of one database share. */
+export const IDENTITY_SEED = '00'.repeat(31) + '01';
 const ADMIN_KEY = 'admin-key-of-the-tests-0123456789';
 
 export async function startSpine(options: SpineOptions = {}): Promise<Spine> {
@@ -148,7 +150,7 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
       TOLLGATE_ADMIN_KEY: ADMIN_KEY,
       DATABASE_URL: options.databaseUrl,
       REDIS_URL: options.redisUrl,
-      TOLLGATE_IDENTITY_SEED: '00'.repeat(31) + '01',
+      TOLLGATE_IDENTITY_SEED: IDENTITY_SEED,
       TOLLGATE_SIGN_IN_DOMAINS: DOMAIN,
       ...options.env,
     },

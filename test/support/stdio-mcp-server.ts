@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
  *   start=fail     ends at once, with code 7
  *   start=garbage  writes lines that are no JSON-RPC first
  *   start=modern   knows no `initialize`
+ *   stop=careless  ends with its input, but not what it started
  *   stop=stubborn  does not end with its input, nor by SIGTERM, and neither does the process that it starts
  * Tools by name: echo (its arguments), env (its environment), slow (progress twice, then echo; with hold=true never the response),
  * crash (exits), noise (writes to standard error), huge (a line of 5 MB, then the response), never (no answer).
@@ -24,6 +25,8 @@ if (options['start'] === 'garbage') process.stdout.write('Listening on stdio!\n[
 if (options['stop'] === 'stubborn') {
   process.on('SIGTERM', () => journal('SIGTERM'));
   setInterval(() => {}, 1_000);
+}
+if (options['stop']) {
   const child = spawn(process.execPath, ['-e', "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"], { stdio: 'ignore' });
   journal(`child ${child.pid}`);
 }
@@ -31,7 +34,11 @@ if (options['stop'] === 'stubborn') {
 const lines = createInterface({ input: process.stdin });
 lines.on('line', (line) => {
   journal(`line ${line}`);
-  const message = JSON.parse(line) as { id?: number; method?: string; params?: { name?: string; arguments?: unknown; _meta?: { progressToken?: unknown } } };
+  const message = JSON.parse(line) as {
+    id?: number;
+    method?: string;
+    params?: { name?: string; arguments?: unknown; _meta?: { progressToken?: unknown } };
+  };
   const { id, method, params } = message;
   if (id === undefined || method === undefined) return;
   const reply = (result: object) => write({ id, result });

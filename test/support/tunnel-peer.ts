@@ -18,7 +18,10 @@ export interface TunnelPeer {
   /** Writes to the control stream: a message, or whatever it is. */
   say(message: unknown): void;
   /** Registers a document, signed unless another signature is given. Resolves with the answer. */
-  register(document?: unknown, fields?: { readonly router?: string; readonly signature?: string | null; readonly challenge?: string }): Promise<GatewayMessage>;
+  register(
+    document?: unknown,
+    fields?: { readonly router?: string; readonly signature?: string | null; readonly challenge?: string },
+  ): Promise<GatewayMessage>;
   /** Streams of calls that are open. */
   readonly streams: Set<ServerHttp2Stream>;
   /** Settles when the socket is closed, with its code and reason. */
@@ -46,7 +49,9 @@ export interface TunnelPeerOptions {
 /** A document with one model. */
 export const documentOf = (name = 'peer/model', provider = 'Peer', prompt = '1') => ({
   version: 1,
-  models: [{ name, display_name: name, provider_name: provider, context_length: 1000, pricing: { prompt, completion: '1' }, params: { model: name } }],
+  models: [
+    { name, display_name: name, provider_name: provider, context_length: 1000, pricing: { prompt, completion: '1' }, params: { model: name } },
+  ],
 });
 
 /** Dials in and waits for the welcome. Rejects with the answer's status and text where the gateway answers with an HTTP error. */

@@ -50,7 +50,9 @@ export interface TunnelRouterOptions {
   /** Path that the router lives below. */
   readonly prefix?: string;
   /** Answers a dial with an HTTP status instead of a tunnel; null lets it in. */
-  readonly reject?: (request: IncomingMessage) => { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> } | null;
+  readonly reject?: (
+    request: IncomingMessage,
+  ) => { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> } | null;
 }
 
 export async function startTunnelRouter(options: TunnelRouterOptions = {}): Promise<TunnelRouter> {

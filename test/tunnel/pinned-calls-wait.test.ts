@@ -31,6 +31,22 @@ test('a pinned call whose provider is reconnecting waits for it and is served', 
   expect(other.upstream.log).toHaveLength(0);
 });
 
+test('so it does however many calls broke with the connection', async () => {
+  const world = await startTunnelSpine('[tunnel]\nwait_ms = 10000');
+  const { spine } = world;
+  const { proxy, upstream, pinned } = await world.supply('Busy');
+  upstream.hold(new Promise(() => {}));
+  const broken = Array.from({ length: 30 }, () => spine.post('/chat/completions', askTunnel('hello', { model: pinned })));
+  await until(() => upstream.log.length === 30);
+  proxy.kill();
+  expect((await Promise.all(broken)).map(({ status }) => status)).toEqual(Array(30).fill(500));
+  const asked = spine.post('/chat/completions', askTunnel('hello', { model: pinned }));
+  await waits(world, 31);
+  upstream.hold(null);
+  await world.supply('Busy', { wallet: proxy.wallet, upstream });
+  expect((await asked).status).toBe(200);
+});
+
 test('so does a routed call that nobody else serves', async () => {
   const world = await startTunnelSpine('[tunnel]\nwait_ms = 10000');
   const { spine } = world;

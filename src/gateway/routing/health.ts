@@ -106,7 +106,7 @@ export function createHealth(options: HealthOptions): Health {
         state.probedUntil = 0;
       }
     },
-    failed(offer, beganAt = Infinity) {
+    failed(offer, beganAt) {
       const at = now();
       const state = stateOf(offer);
       // Newest last, so that what is forgotten first is what nobody calls.
@@ -116,9 +116,10 @@ export function createHealth(options: HealthOptions): Health {
       state.failures++;
       state.lastHour.add(FAILURE, at);
       // What broke with an earlier connection of the provider says nothing of this one.
-      if (beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity)) return;
+      if (beganAt !== undefined && beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity)) return;
       if (at - state.failedAt > cooldownMs * (1 + FORGET_COOLDOWNS)) state.streak = 0;
-      state.streak++;
+      // All that broke with a connection is one failure.
+      if (beganAt === undefined || state.streak === 0 || present(offer)) state.streak++;
       state.down = cooldownMs > 0;
       state.failedAt = at;
       state.probedUntil = 0;

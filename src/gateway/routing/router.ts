@@ -11,7 +11,7 @@ export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 /** What is known of an offer's health, from real calls. */
 export interface Health {
   succeeded(offer: Offer, sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number }): void;
-  /** `beganAt`: when the call was sent to the offer. Without it, now. */
+  /** `beganAt`: when the call was given to the offer; none for a call that could not be sent. */
   failed(offer: Offer, beganAt?: number): void;
   /** A provider is connected anew: what failed of it over its last connection need not cool down, one call may try it at once. */
   returned(provider: string): void;

@@ -31,7 +31,10 @@ export function createAdmission({ authenticate, identity, providers }: AdmitOpti
   return async (request) => {
     const offered = request.headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
     if (!offered?.includes(TUNNEL_PROTOCOL))
-      throw new GatewayError('invalid_request', `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the one this gateway speaks with providers`);
+      throw new GatewayError(
+        'invalid_request',
+        `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the one this gateway speaks with providers`,
+      );
     refuseRepeatedCredentials(request.rawHeaders);
     const { account, key, wallet } = await authenticate(request.headers, request.socket.remoteAddress ?? '');
     const provider = providerIdOf(account, identity);

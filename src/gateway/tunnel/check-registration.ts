@@ -22,12 +22,17 @@ export async function checkRegistration(
   { domains, servicesMax }: RegistrationRules,
 ): Promise<readonly Service[]> {
   if (!byKey) {
-    if (!domains.includes(router)) throw wrong('router', `is ${JSON.stringify(router.slice(0, 100))}`, `a domain of this router: ${domains.join(', ')}`);
+    if (!domains.includes(router))
+      throw wrong('router', `is ${JSON.stringify(router.slice(0, 100))}`, `a domain of this router: ${domains.join(', ')}`);
     if (signature === null) throw wrong('signature', 'is missing', 'the signature of the registration by the wallet that signed in');
     const digest = createHash('sha256').update(document).digest('hex');
     const text = registrationText({ router, provider, challenge, digest });
     if (!(await verifyWalletSignature({ account, text, signature })))
-      throw wrong('signature', `is not that of ${provider} for this document on this connection`, 'a signature of the text with the challenge of this connection');
+      throw wrong(
+        'signature',
+        `is not that of ${provider} for this document on this connection`,
+        'a signature of the text with the challenge of this connection',
+      );
   }
   return readRegistration(document, { servicesMax });
 }

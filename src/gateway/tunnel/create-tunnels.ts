@@ -63,7 +63,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   let closing = false;
 
   const checkCapacity = () => {
-    if (closing) throw new GatewayError('service_unavailable', 'This gateway is shutting down; dial another or retry in a moment', { retryAfterS: 1 });
+    if (closing)
+      throw new GatewayError('service_unavailable', 'This gateway is shutting down; dial another or retry in a moment', { retryAfterS: 1 });
     if (tunnels.size + dialling > limits.connectionsMax)
       throw new GatewayError('service_unavailable', 'This gateway has as many providers connected as it takes', { retryAfterS: 10 });
   };
@@ -71,7 +72,9 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     let opening = 0;
     for (const { connection, session } of tunnels.values()) if (connection.provider === provider && session() === null) opening += 1;
     if (opening >= limits.newConnectionsMax)
-      throw new GatewayError('rate_limit_exceeded', `Provider ${provider} has ${opening} connections that registered nothing yet`, { retryAfterS: 2 });
+      throw new GatewayError('rate_limit_exceeded', `Provider ${provider} has ${opening} connections that registered nothing yet`, {
+        retryAfterS: 2,
+      });
   };
 
   const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer) => {
@@ -124,7 +127,12 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   };
   // What is wrong with a handshake is told like every other error.
   sockets.on('wsClientError', (error, wire, request) =>
-    refuse(new GatewayError('invalid_request', `The WebSocket handshake is not valid: ${error.message}`), request, wire as Socket, request.socket.remoteAddress ?? ''),
+    refuse(
+      new GatewayError('invalid_request', `The WebSocket handshake is not valid: ${error.message}`),
+      request,
+      wire as Socket,
+      request.socket.remoteAddress ?? '',
+    ),
   );
 
   server.server.on('upgrade', (request, wire, head) => void accept(request, wire as Socket, head));

@@ -68,7 +68,12 @@ export interface RegistrationDocument {
 }
 
 /** The text a wallet signs for one registration: bound to this router, this connection and this document. `digest` is the document's SHA-256 in hex. */
-export function registrationText(of: { readonly router: string; readonly provider: string; readonly challenge: string; readonly digest: string }): string {
+export function registrationText(of: {
+  readonly router: string;
+  readonly provider: string;
+  readonly challenge: string;
+  readonly digest: string;
+}): string {
   return `tollgate provider registration\nRouter: ${of.router}\nProvider: ${of.provider}\nConnection: ${of.challenge}\nDocument SHA-256: ${of.digest}`;
 }
 

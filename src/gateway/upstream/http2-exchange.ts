@@ -14,7 +14,7 @@ export interface ExchangeOwner {
   /** Why a response head is none, or null where it is one. `again`: the request has not begun and may be sent once more. */
   judge(headers: Http2Headers): UpstreamFailure | 'again' | null;
   /** What it means that a stream ended before its response head. `code` is that of its RST_STREAM. */
-  broken(error: Error | null, code: number): UpstreamFailure | 'again';
+  broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again';
   /** It was `again`: the exchange has no stream, and waits for `begin` or `fail`. */
   again(exchange: Http2Exchange): void;
   /** The exchange is over, in whatever way; told once. */
@@ -154,7 +154,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     if (verdict === null) {
       this.status = headers[':status']!;
       delete headers[':status'];
-      this.headers = headers as IncomingHttpHeaders;
+      this.headers = headers;
       this.#turnsLeft = this.#patience.idleTurns;
       this.#resolveHead(this);
       if (this.#complete) this.#finish();

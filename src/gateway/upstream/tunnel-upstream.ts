@@ -51,7 +51,12 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     if (location === null) return null;
     const session = location.kind === 'here' ? tunnels.session(location.connection) : (peers?.session(location.node) ?? null);
     if (session === null || session.closed || session.destroyed) return null;
-    const headers: OutgoingHttpHeaders = { ':method': request.method, ':path': endpoint.basePath + request.path, ':scheme': 'http', ':authority': 'tunnel' };
+    const headers: OutgoingHttpHeaders = {
+      ':method': request.method,
+      ':path': endpoint.basePath + request.path,
+      ':scheme': 'http',
+      ':authority': 'tunnel',
+    };
     for (const name in request.headers) if (!NOT_SENT.has(name)) headers[name] = request.headers[name];
     if (request.body !== null) headers['content-length'] = Buffer.byteLength(request.body);
     if (location.kind === 'elsewhere') headers[CONNECTION_HEADER] = location.connection;
@@ -146,8 +151,8 @@ const { NGHTTP2_REFUSED_STREAM } = constants;
 /** The session was at its end before the stream began; the last: it never was, as the other gateway takes no connections any more. */
 const NOT_OPENED: ReadonlySet<string | undefined> = new Set(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION', 'ERR_HTTP2_STREAM_CANCEL']);
 
-function broken(error: Error | null, code: number): UpstreamFailure | 'again' {
+function broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again' {
   // RFC 9113, 8.7: nothing of the request was processed.
-  if (code === NGHTTP2_REFUSED_STREAM || NOT_OPENED.has((error as NodeJS.ErrnoException | null)?.code)) return 'again';
+  if (code === NGHTTP2_REFUSED_STREAM || NOT_OPENED.has(error?.code)) return 'again';
   return failure('the provider broke off before it answered', { cause: error ?? undefined });
 }

@@ -10,7 +10,12 @@ export function agentCheck(service: AgentService, target: HttpTarget): Check {
     kind: 'agent',
     name: service.name,
     async run() {
-      const answer = await ask({ method: 'GET', url: target.url + service.agent.cardPath, apiKey: target.apiKey, headers: { accept: 'application/json' } });
+      const answer = await ask({
+        method: 'GET',
+        url: target.url + service.agent.cardPath,
+        apiKey: target.apiKey,
+        headers: { accept: 'application/json' },
+      });
       mustSucceed(answer);
       const card = jsonObject(answer.text, 'the agent card');
       if (typeof card['name'] !== 'string' || card['name'] === '') throw new ProbeFailure('the agent card has no name');

@@ -82,5 +82,8 @@ function wordsOf(text: string): string {
   } catch {
     // Not JSON: as it is.
   }
-  return words.replace(/\p{C}+/gu, ' ').trim().slice(0, SHOWN);
+  return words
+    .replace(/\p{C}+/gu, ' ')
+    .trim()
+    .slice(0, SHOWN);
 }

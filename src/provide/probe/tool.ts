@@ -39,7 +39,13 @@ export function toolCheck(service: ToolService, target: HttpTarget | CommandTarg
 
 async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise<JsonObject> {
   const post = (message: object, headers: Readonly<Record<string, string>> = {}) =>
-    ask({ method: 'POST', url, apiKey, headers: { accept: 'application/json, text/event-stream', ...headers }, body: { jsonrpc: '2.0', ...message } });
+    ask({
+      method: 'POST',
+      url,
+      apiKey,
+      headers: { accept: 'application/json, text/event-stream', ...headers },
+      body: { jsonrpc: '2.0', ...message },
+    });
   const clientInfo = { name: 'tollgate', version };
   const first = await post({ id: 1, method: 'initialize', params: { protocolVersion: LEGACY, capabilities: {}, clientInfo } });
   if (first.status === 400 || first.status === 404) {

@@ -86,7 +86,9 @@ export function startSession({ service, target, env, version, log }: SessionOpti
     const token = isObject(meta) ? meta['progressToken'] : undefined;
     // Clients choose their tokens as they choose their ids: two may have the same.
     const own =
-      token === undefined ? { ...request, id } : { ...request, id, params: { ...(params as JsonObject), _meta: { ...(meta as JsonObject), progressToken: id } } };
+      token === undefined
+        ? { ...request, id }
+        : { ...request, id, params: { ...(params as JsonObject), _meta: { ...(meta as JsonObject), progressToken: id } } };
     if (!child.send(JSON.stringify(own))) return null;
     open.set(id, { answer, token });
     return () => {
@@ -107,7 +109,10 @@ export function startSession({ service, target, env, version, log }: SessionOpti
   function initialize(): Promise<JsonObject | null> {
     const { promise, resolve, reject } = Promise.withResolvers<JsonObject | null>();
     const timer = setTimeout(() => reject(new Error('did not answer to initialize in time')), INITIALIZE_MS);
-    void promise.then(() => clearTimeout(timer), () => clearTimeout(timer));
+    void promise.then(
+      () => clearTimeout(timer),
+      () => clearTimeout(timer),
+    );
     const params = { protocolVersion: PROTOCOL_VERSION, capabilities: {}, clientInfo: { name: 'tollgate', version } };
     ask(
       { jsonrpc: '2.0', method: 'initialize', params },

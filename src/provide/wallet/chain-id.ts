@@ -7,7 +7,7 @@ export const BASE = 'eip155:8453';
 const SOLANA_CLUSTERS: Readonly<Record<string, string>> = {
   mainnet: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
   devnet: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
-  testnet: '4uhcVJyU9pJkvQyUS88uRDiswHXSCkY3',
+  testnet: '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z',
 };
 export const SOLANA_MAINNET = `solana:${SOLANA_CLUSTERS['mainnet']}`;
 

@@ -45,13 +45,16 @@ async function openToRead(path: string): Promise<FileHandle> {
 }
 
 /** Windows has no such modes. */
-function refuseReadable(path: string, { mode, uid }: Stats): void {
-  if (process.platform === 'win32' || (mode & 0o077) === 0) return;
-  const mounted = uid === 0 && process.geteuid?.() !== 0 && (mode & 0o337) === 0;
-  if (mounted) return;
+function refuseReadable(path: string, stats: Stats): void {
+  if (process.platform === 'win32' || isPrivate(stats, process.geteuid!())) return;
   throw new WalletError(
     `The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. Run: chmod 600 ${path}`,
   );
+}
+
+/** Whether a file is the owner's alone, or such a mount as `readKeypairFile` accepts, for a process of the user `reader`. */
+export function isPrivate({ mode, uid }: Pick<Stats, 'mode' | 'uid'>, reader: number): boolean {
+  return (mode & 0o077) === 0 || (uid === 0 && reader !== 0 && (mode & 0o337) === 0);
 }
 
 /** Writes a new keypair file, durably and readable by its owner alone from the first byte. An existing file is never touched. Rejects with WalletError. */

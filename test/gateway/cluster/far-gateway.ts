@@ -29,11 +29,9 @@ export async function startFarGateway(onStream: OnStream, options: Partial<PeerL
   });
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
-  const tunnel = connect(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, {
-    maxSessionMemory: 512,
-    // Node knows it and its types do not.
-    ...{ strictSingleValueFields: false },
-  });
+  // Node knows that clients have this option, its types do not.
+  const lenient = { maxSessionMemory: 512, strictSingleValueFields: false };
+  const tunnel = connect(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, lenient);
   tunnel.on('error', () => {});
   const listener = createPeerListener({
     secret: SECRET,

@@ -8,7 +8,24 @@ import { createScene, open, reply } from './far-gateway.ts';
 const scene = createScene();
 afterEach(() => scene.end());
 
-const HEAD = [':status', '207', 'x-one', '1', 'set-cookie', 'a', 'date', 'Tue, 01 Jan 2030 00:00:00 GMT', 'set-cookie', 'b', 'etag', 'a', 'etag', 'b', 'x-one', '3'];
+const HEAD = [
+  ':status',
+  '207',
+  'x-one',
+  '1',
+  'set-cookie',
+  'a',
+  'date',
+  'Tue, 01 Jan 2030 00:00:00 GMT',
+  'set-cookie',
+  'b',
+  'etag',
+  'a',
+  'etag',
+  'b',
+  'x-one',
+  '3',
+];
 
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 

@@ -45,12 +45,9 @@ describe('a [[models]] block', () => {
     expect(service.rates).toEqual({ prompt: 150_000n, completion: 600_000n });
   });
 
-  test.each(['name', 'pricing.prompt', 'pricing.completion', 'params.model', 'params.api_base'])(
-    'says that %s is missing',
-    (key) => {
-      expect(problemsOf(modelBlock({ [key]: null }))).toMatchObject([{ key: `models[0].${key}`, wrong: 'is missing' }]);
-    },
-  );
+  test.each(['name', 'pricing.prompt', 'pricing.completion', 'params.model', 'params.api_base'])('says that %s is missing', (key) => {
+    expect(problemsOf(modelBlock({ [key]: null }))).toMatchObject([{ key: `models[0].${key}`, wrong: 'is missing' }]);
+  });
 
   test('takes its names from the name of the service where it leaves them out', () => {
     expect(configOf({ name: '"acme/large"', display_name: null, provider_name: null }).service).toMatchObject({

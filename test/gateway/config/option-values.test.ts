@@ -24,6 +24,14 @@ const CASES = {
   'server.log_level': { toml: '"debug"', wrong: '"loud"', of: (c) => c.logLevel, is: 'debug', fallback: 'info' },
   'server.admin_key': { toml: '"0123456789abcdef"', wrong: '"short"', of: (c) => c.adminKey, is: '0123456789abcdef', fallback: null },
   'server.identity_seed': { toml: `"${seed.toUpperCase()}"`, wrong: '"00"', of: (c) => c.identitySeed, is: seed, fallback: null },
+  'server.trusted_proxies': {
+    toml: '["10.0.0.0/8", "::1"]',
+    text: '10.0.0.0/8, ::1',
+    wrong: '["10.0.0.0/33"]',
+    of: (c) => c.trustedProxies.join(),
+    is: '10.0.0.0/8,::1',
+    fallback: '',
+  },
   'server.public_url': {
     toml: '"https://gate.example:8402/"',
     wrong: '"https://gate.example/path"',
@@ -143,6 +151,7 @@ test('the environment variables are these', () => {
     'TOLLGATE_ADMIN_KEY',
     'TOLLGATE_IDENTITY_SEED',
     'TOLLGATE_PUBLIC_URL',
+    'TOLLGATE_TRUSTED_PROXIES',
     'TOLLGATE_SIGN_IN_DOMAINS',
     'TOLLGATE_CLUSTER_URL',
     'TOLLGATE_CLUSTER_PORT',

@@ -27,6 +27,12 @@ describe('a provider that is away', () => {
     expect(world(['A', 'B']).choose().sort()).toEqual(['A', 'B']);
   });
 
+  test('is waited for although many calls broke with its connection', () => {
+    const { now, health, choose } = world(['A']);
+    for (let call = 0; call < 20; call += 1) health.failed(a, now());
+    expect(choose([a])).toEqual(['A']);
+  });
+
   test('is not tried any more after many calls waited in vain', () => {
     const { health, choose } = world(['A']);
     for (let call = 0; call < 10; call += 1) health.failed(a);

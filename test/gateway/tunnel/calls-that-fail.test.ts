@@ -112,7 +112,9 @@ describe("the proxy's own words", () => {
     const call = textOf(world.send(wallet.providerId));
     await asked.promise;
     old.say({ type: 'draining' });
-    await (await world.dial({ wallet, serve: (stream: ServerHttp2Stream) => (stream.respond({ ':status': 200 }), void stream.end('here')) })).register();
+    await (
+      await world.dial({ wallet, serve: (stream: ServerHttp2Stream) => (stream.respond({ ':status': 200 }), void stream.end('here')) })
+    ).register();
     expect((await call).text).toBe('here');
   });
 });

@@ -14,7 +14,10 @@ test('a call goes to the proxy as it is, and its reply comes back as it is', asy
     },
   });
   const { reply, text } = await textOf(
-    world.send(peer.welcome.provider, { headers: { 'content-type': 'application/json', connection: 'keep-alive', traceparent: '00-1' }, body: '{"ü":1}' }),
+    world.send(peer.welcome.provider, {
+      headers: { 'content-type': 'application/json', connection: 'keep-alive', traceparent: '00-1' },
+      body: '{"ü":1}',
+    }),
   );
   expect(reply.status).toBe(418);
   expect(text).toBe('short and stout');

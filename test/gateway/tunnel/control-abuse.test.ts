@@ -78,7 +78,9 @@ test('bytes that are no HTTP/2 end the connection', async () => {
 test('a proxy that opens no HTTP/2 is given up in time', async () => {
   const world = await startWorld({ limits: { handshakeMs: 80 } });
   const text = await world.key();
-  const socket = new WebSocket(`${world.url.replace('http', 'ws')}/api/v1/provider/tunnel`, ['tollgate.tunnel.v1'], { headers: { 'x-api-key': text } });
+  const socket = new WebSocket(`${world.url.replace('http', 'ws')}/api/v1/provider/tunnel`, ['tollgate.tunnel.v1'], {
+    headers: { 'x-api-key': text },
+  });
   const reason = await new Promise<string>((resolve) => socket.on('close', (_code, why) => resolve(String(why))));
   expect(reason).toMatch(/did not open its side/);
 });

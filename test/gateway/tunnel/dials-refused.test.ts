@@ -26,7 +26,9 @@ function ask(world: World, headers: Readonly<Record<string, string>>, path = TUN
     request.on('response', (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, body: text.startsWith('{') ? JSON.parse(text) : text }));
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, headers: response.headers, body: text.startsWith('{') ? JSON.parse(text) : text }),
+      );
     });
     request.on('upgrade', (_response, socket) => {
       socket.destroy();
@@ -65,7 +67,9 @@ describe('a dial is refused', () => {
     const world = await startWorld();
     const headers = await signInHeaders(solanaWallet());
     for (const protocol of ['', 'mqtt', `${TUNNEL_PROTOCOL}.2`])
-      expect(await ask(world, { ...headers, 'sec-websocket-protocol': protocol })).toMatchObject(refusal(400, 'invalid_request', /tollgate\.tunnel\.v1/));
+      expect(await ask(world, { ...headers, 'sec-websocket-protocol': protocol })).toMatchObject(
+        refusal(400, 'invalid_request', /tollgate\.tunnel\.v1/),
+      );
     expect(await ask(world, { ...headers, 'sec-websocket-protocol': `mqtt, ${TUNNEL_PROTOCOL}` })).toBeNull();
   });
 
@@ -153,7 +157,7 @@ test('a client that leaves while it is asked who it is leaves nothing behind', a
   socket.resetAndDestroy();
   await once(socket, 'close');
   gate.resolve();
-  await until(() => world.told.some((word) => word.startsWith('left')) );
+  await until(() => world.told.some((word) => word.startsWith('left')));
   expect(world.told.filter((word) => word === 'connected')).toHaveLength(1);
   // It does not count any more.
   const peer = await world.dial();

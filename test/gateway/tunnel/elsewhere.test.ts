@@ -65,5 +65,8 @@ test('a connection that the other gateway does not hold any more has not begun: 
 test('a gateway that cannot be reached is a failure that another offer may mend', async () => {
   const world = await startWorld();
   const upstream = await upstreamElsewhere(world, () => ({ kind: 'elsewhere', node: { id: 'gone', url: 'https://127.0.0.1:1' }, connection: 'x' }));
-  await expect(upstream.send({ kind: 'tunnel', provider: 'p', basePath: '/model/x' }, REQUEST).head).rejects.toMatchObject({ retryable: true, blame: 'provider' });
+  await expect(upstream.send({ kind: 'tunnel', provider: 'p', basePath: '/model/x' }, REQUEST).head).rejects.toMatchObject({
+    retryable: true,
+    blame: 'provider',
+  });
 });

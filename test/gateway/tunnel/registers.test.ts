@@ -14,7 +14,13 @@ test.each([
   const world = await startWorld();
   const wallet = makeWallet();
   const peer = await world.dial({ wallet, ...ECHO });
-  expect(peer.welcome).toEqual({ type: 'welcome', provider: wallet.providerId, account: wallet.account, version: '1.2.3', challenge: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{40,44}$/) });
+  expect(peer.welcome).toEqual({
+    type: 'welcome',
+    provider: wallet.providerId,
+    account: wallet.account,
+    version: '1.2.3',
+    challenge: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{40,44}$/),
+  });
   expect(world.catalog.offers()).toEqual([]);
   expect(await peer.register()).toEqual({ type: 'registered', revision: 1, services: ['peer/model'] });
   expect(world.catalog.offers().map(({ id, endpoint }) => ({ id, endpoint }))).toEqual([
@@ -38,7 +44,10 @@ test('a document with problems is refused as a whole with all of them, and what 
   const bad = { version: 1, models: [{ ...documentOf().models[0], pricing: { prompt: '-1', completion: 'NaN' } }] };
   const answer = await peer.register(bad);
   expect(answer).toMatchObject({ type: 'refused', message: expect.stringContaining('2 problems') });
-  expect((answer as Extract<typeof answer, { type: 'refused' }>).problems.map(({ key }) => key)).toEqual(['models[0].pricing.prompt', 'models[0].pricing.completion']);
+  expect((answer as Extract<typeof answer, { type: 'refused' }>).problems.map(({ key }) => key)).toEqual([
+    'models[0].pricing.prompt',
+    'models[0].pricing.completion',
+  ]);
   expect(await peer.register('no JSON')).toMatchObject({ type: 'refused', problems: [{ key: 'document' }] });
   expect(world.catalog.offers()).toHaveLength(1);
   expect((await textOf(world.send(peer.welcome.provider))).text).toBe('ok');

@@ -52,14 +52,12 @@ test('what is written at once is one message, and no message is long', async () 
 test('writes are done while little waits, although the other end reads nothing: an HTTP/2 session reads only when its writes are done', async () => {
   const { stream, client, opened } = await startPair();
   (await opened).pause();
-  let done = 0;
-  for (let i = 0; i < 16 * 60; i++) stream.write(Buffer.alloc(64 * KIB), () => done++);
+  const next = (error?: Error | null) => void (error || stream.write(Buffer.alloc(64 * KIB), next));
+  next();
+  // Beyond what the kernel takes.
   await until(() => client.bufferedAmount > 7 * MIB);
-  // Far more than the kernel keeps of a socket that is not read, and far less than everything.
-  await until(() => done >= 16 * 8);
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(client.bufferedAmount).toBeLessThan(9 * MIB);
-  expect(done).toBeLessThan(16 * 60);
 });
 
 test('a reader that stops holds the other end back', async () => {
@@ -77,6 +75,7 @@ test('a reader that stops holds the other end back', async () => {
   expect(sent).toBeLessThan(64 * 16);
   let read = 0;
   stream.on('data', (chunk: Buffer) => (read += chunk.byteLength));
+  stream.resume();
   await until(() => read > (before + 10) * 64 * KIB);
 });
 

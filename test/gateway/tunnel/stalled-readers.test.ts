@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { expect, test } from 'vitest';
-import { restOf, startWorld, textOf } from './tunnel-world.ts';
+import { startWorld, textOf } from './tunnel-world.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const BUSY = DEEP ? 500 : 50;

@@ -39,10 +39,10 @@ test('a reader that takes its time is no silence of the provider', async () => {
 
 test('what goes on after a reply was complete is reset soon', async () => {
   const world = await startWorld();
-  const reset = Promise.withResolvers<number>();
+  const reset = Promise.withResolvers<number | undefined>();
   const peer = await world.peer({
     serve(stream) {
-      stream.once('close', () => reset.resolve(stream.rstCode!));
+      stream.once('close', () => reset.resolve(stream.rstCode));
       stream.respond({ ':status': 200 });
       stream.write('data: [DONE]\n\n');
       const babble = setInterval(() => stream.write('x'.repeat(10_000)), 5);

@@ -2,7 +2,17 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { createPriceBook } from '#billing';
-import { createAttempts, createAuthenticator, createCatalog, createIdentity, createKeyStore, createServer, createSignIn, type Catalog, type KeyStore } from '#gateway';
+import {
+  createAttempts,
+  createAuthenticator,
+  createCatalog,
+  createIdentity,
+  createKeyStore,
+  createServer,
+  createSignIn,
+  type Catalog,
+  type KeyStore,
+} from '#gateway';
 import type { Authenticator, Caller, NewKeyFields, Registry, TunnelEndpoint, TunnelObserver, Tunnels, UpstreamRequest } from '#gateway';
 import { createRegistry } from '../../../src/gateway/registry/create-registry.ts';
 import { createTunnels, type TunnelsLimits } from '../../../src/gateway/tunnel/create-tunnels.ts';
@@ -75,7 +85,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   };
   const tunnels = createTunnels({
     server,
-    authenticate: (headers, address) => options.authenticate?.(authenticator.authenticate, headers, address) ?? authenticator.authenticate(headers, address),
+    authenticate: (headers, address) =>
+      options.authenticate?.(authenticator.authenticate, headers, address) ?? authenticator.authenticate(headers, address),
     identity: createIdentity({ seed: '07'.repeat(32) }),
     registry,
     config: { providers: options.providers ?? [], silenceMs: options.silenceMs ?? 15_000, servicesMax: options.servicesMax ?? 100 },

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createWallet, loadWallet, WalletError, writeKeypairFile } from '../../../src/provide/wallet/index.ts';
+import { isPrivate } from '../../../src/provide/wallet/keypair-file.ts';
 import { solanaWallet } from '../../support/wallets.ts';
 
 let dir: string;
@@ -39,26 +40,24 @@ describe('a keypair file', () => {
     }
   });
 
-  // Only root may give files away, and take the place of another user.
-  it.runIf(process.geteuid?.() === 0)("is read from root's mount for a group, by a process that is not root's", async () => {
-    const path = await file('mounted', GOOD, 0o440);
-    const writable = await file('writable', GOOD, 0o640);
-    const open = await file('open', GOOD, 0o444);
-    const foreign = await file('foreign', GOOD, 0o440);
-    const group = 12_345;
-    for (const one of [path, writable, open]) await chown(one, 0, group);
-    await chown(foreign, group + 1, group);
-    await chmod(dir, 0o755);
-    await expect(load(path)).rejects.toThrow('chmod 600');
-    process.setegid!(group);
-    process.seteuid!(group);
-    try {
-      await expect(load(path)).resolves.toMatchObject({ namespace: 'solana' });
-      for (const one of [writable, open, foreign]) await expect(load(one), one).rejects.toThrow('chmod 600');
-    } finally {
-      process.seteuid!(0);
-      process.setegid!(0);
-    }
+  it("may be root's mount that a group can read and nobody write, for a process that is not root's", () => {
+    const [root, user, other] = [0, 1000, 1001];
+    const cases: [mode: number, owner: number, reader: number, accepted: boolean][] = [
+      [0o100440, root, user, true],
+      [0o100040, root, user, true],
+      [0o100440, root, root, false],
+      [0o100440, other, user, false],
+      [0o100440, user, user, false],
+      [0o100640, root, user, false],
+      [0o100460, root, user, false],
+      [0o100450, root, user, false],
+      [0o100444, root, user, false],
+      [0o100442, root, user, false],
+      [0o100600, root, user, true],
+      [0o100400, user, user, true],
+    ];
+    for (const [mode, uid, reader, accepted] of cases)
+      expect(isPrivate({ mode, uid }, reader), `${mode.toString(8)} ${uid} ${reader}`).toBe(accepted);
   });
 
   it('is a regular file: no directory, no pipe, no device', async () => {

@@ -92,7 +92,7 @@ describe('a wallet', () => {
     const solana = async (chainId: string) => (await loadWallet({ chainId, privateKey: base58 })).chainId;
     expect(await solana('solana:mainnet')).toBe(SOLANA_MAINNET);
     expect(await solana('solana:devnet')).toBe('solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1');
-    expect(await solana('solana:testnet')).toBe('solana:4uhcVJyU9pJkvQyUS88uRDiswHXSCkY3');
+    expect(await solana('solana:testnet')).toBe('solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z');
     expect((await loadWallet({ chainId: 'eip155:84532', privateKey: EVM_SECRET })).chainId).toBe('eip155:84532');
     const wrong = ['', 'solana', 'eip155', 'base', '8453', ':8453', 'eip155:', 'eip155:0', 'eip155:08', 'eip155:-1', 'eip155:8453 ', 'eip155:1:0x00', 'EIP155:1', 'Solana:mainnet',
       'solana:', 'solana:mainnet-beta', 'solana:toString', 'solana:__proto__', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvd', 'cosmos:cosmoshub-3', 'eip155:1\n', EVM_SECRET, base58]; // prettier-ignore

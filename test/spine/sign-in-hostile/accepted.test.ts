@@ -83,7 +83,7 @@ describe.each(wallets.map((wallet) => [kind(wallet), wallet] as const))('a sign-
           'testnet',
           '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
           'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
-          'solana:4uhcVJyU9pJkvQyUS88uRDiswHXSCkY3',
+          'solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z',
         ]
       : ['8453', '1', 'eip155:1', 'eip155:84532', '137', 'eip155:11155111'],
   )('on the chain %s', async (chainId) => {

@@ -85,9 +85,20 @@ export async function hostileFields(wallet: TestWallet, other: TestWallet): Prom
   const signature = await wallet.sign(textOf(wallet, fields));
   const sent = (name: string, changed: Readonly<Record<string, unknown>>): Value => [name, encodeEnvelope({ ...fields, signature, ...changed })];
   const signed = async (name: string, changed: Partial<Fields>): Promise<Value> => [name, await flatValue(wallet, changed)];
+  const smuggled = async (
+    name: string,
+    gone: Readonly<Record<string, undefined>>,
+    inside: keyof Fields,
+    [label, value]: readonly [string, string],
+  ): Promise<Value> => {
+    const odd = { ...fields, ...gone, [inside]: `${fields[inside]}\n${label}${label.endsWith('-') ? '' : ':'} ${value}` } as Fields;
+    return [name, encodeEnvelope({ ...odd, signature: await wallet.sign(plainText(wallet, odd)) })];
+  };
   const solana = wallet.namespace === 'solana';
   const values: Value[] = [];
 
+  const twoInOne = { ...fields, resources: [`https://${DOMAIN}/a\n- https://${DOMAIN}/b`] };
+  values.push(['with a resource inside another', encodeEnvelope({ ...twoInOne, signature: await wallet.sign(plainText(wallet, twoInOne)) })]);
   for (const name of ['domain', 'address', 'uri', 'version', 'chainId', 'signature']) {
     values.push(sent(`without ${name}`, { [name]: undefined }));
     for (const odd of [null, 7, true, '', [], {}, [fields[name as keyof Fields]]])
@@ -132,6 +143,9 @@ export async function hostileFields(wallet: TestWallet, other: TestWallet): Prom
     sent('with null for a message beside the fields', { message: null }),
     sent('with another message beside the fields', { message: 'hello' }),
     sent('with a list for a message beside the fields', { message: [textOf(wallet, fields)] }),
+    await smuggled('with the times inside the nonce', { issuedAt: undefined, expirationTime: undefined }, 'nonce', ['Issued At', fields.issuedAt!]),
+    await smuggled('with the nonce inside the chain', { nonce: undefined }, 'chainId', ['Nonce', fields.nonce!]),
+    await smuggled('with the resources inside the request id', { resources: undefined }, 'requestId', ['Resources:\n-', `https://${DOMAIN}/`]),
     await signed('for another domain', { domain: 'evil.example', uri: 'https://evil.example/' }),
     await signed('for another domain, with our URI', { domain: 'evil.example' }),
     await signed('with another URI', { uri: 'https://evil.example/' }),

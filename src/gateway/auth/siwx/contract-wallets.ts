@@ -40,8 +40,9 @@ const ALL_PER_MINUTE = 600;
 const RUNNING_MAX = 16;
 
 const HEX = /^0x(?:[0-9a-fA-F]{2})+$/;
-const TRUE = /^0x0{0,63}1$/;
 const EIP_6492_SUFFIX = '6492'.repeat(16);
+/** Has the contract that answers named by the signature itself, by a delegation that may be an old one, and set up first as it says. */
+const ERC_8010_SUFFIX = '8010'.repeat(16);
 /** Errors of a node that are the contract's own answer; any other says nothing about the signature. */
 const REVERT_CODES: ReadonlySet<unknown> = new Set([3, -32000, -32015]);
 const REVERT_WORDS = /revert|vm exec|invalid opcode|out of gas|stack underflow/i;
@@ -62,7 +63,7 @@ export function createContractWallets({ chains, now, timeoutMs = TIMEOUT_MS }: C
 
     async verify({ network, address, text, signature, client }) {
       const url = urls.get(network);
-      if (url === undefined || !HEX.test(signature)) return false;
+      if (url === undefined || !HEX.test(signature) || signature.endsWith(ERC_8010_SUFFIX)) return false;
       const wait = clientQuota.take(client) || walletQuota.take(`${network}:${address}`) || quota.take('');
       if (wait > 0) {
         throw new GatewayError('rate_limit_exceeded', 'Too many sign-ins of contract wallets: use one sign-in for many requests', {
@@ -89,15 +90,11 @@ async function ask(
   timeoutMs: number,
 ): Promise<boolean> {
   const { createPublicClient, custom } = await import('viem');
-  // viem takes a node that does not answer for a signature that is wrong, and one that the contract refused for right where its owner's key made
-  // it, in any encoding. So what the chain said is noted here.
+  // viem takes a node that does not answer for a signature that is wrong, so what failed is noted here.
   let failure: unknown = null;
-  let accepted = false;
   const request = async (call: { readonly method: string; readonly params?: unknown }): Promise<unknown> => {
     try {
-      const result = await rpc(url, call, timeoutMs);
-      accepted = call.method === 'eth_call' && typeof result === 'string' && TRUE.test(result);
-      return result;
+      return await rpc(url, call, timeoutMs);
     } catch (error) {
       if (!(error instanceof Reverted)) failure = error;
       throw error;
@@ -109,7 +106,7 @@ async function ask(
     const code = await client.getCode({ address });
     // Without code it is an ordinary wallet, whose signature would have been known by now: the validator would take its malleated form as well.
     if ((code?.length ?? 0) <= '0x'.length && !signature.endsWith(EIP_6492_SUFFIX)) return false;
-    if ((await client.verifyMessage({ address, message: text, signature })) && accepted) return true;
+    if (await client.verifyMessage({ address, message: text, signature })) return true;
   } catch {
     // A node that failed is told below; anything else is about the signature: its form, or what the contract makes of it.
   }

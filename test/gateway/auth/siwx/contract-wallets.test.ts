@@ -138,7 +138,6 @@ describe('an ordinary wallet', () => {
     const high = `${signature.slice(0, 66)}${s.toString(16).padStart(64, '0')}${signature.endsWith('1b') ? '1c' : '1b'}`;
     await expect(enter(encode({ message, signature: high }))).rejects.toMatchObject(refused);
     expect(node.calls).toHaveLength(0);
-    // viem takes these for the key's own after the contract has refused them.
     for (const same of [`${signature.slice(0, 130)}00${signature.slice(130)}`, `${signature.slice(0, 130)}0000${signature.slice(130)}`]) {
       await expect(enter(encode({ message, signature: same }))).rejects.toMatchObject(refused);
     }
@@ -153,6 +152,12 @@ describe('an ordinary wallet', () => {
     });
     expect(node.calls).toHaveLength(0);
   });
+});
+
+it('is refused without asking when its signature names the contract that is to answer', async () => {
+  const { node, enter } = await world(ACCEPTED);
+  await expect(enter(headerWith(`0xc0ffee${'8010'.repeat(16)}`))).rejects.toMatchObject(refused);
+  expect(node.calls).toHaveLength(0);
 });
 
 it('is refused without asking when its signature is no hex', async () => {

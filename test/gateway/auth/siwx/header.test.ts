@@ -205,6 +205,20 @@ describe('the flat form of the x402 extension', () => {
     const { enter } = await openSignIn();
     await expect(enter(await flat(solana, siws([]), change))).rejects.toMatchObject(unauthorized);
   });
+
+  it('has no field that is more than its line, though the text is what was signed', async () => {
+    const { enter } = await openSignIn();
+    const resources = ['Resources:', '- https://gateway.example/a', '- https://gateway.example/b'];
+    const split = siws([], resources);
+    expect((await enter(await flat(solana, split, { resources: ['https://gateway.example/a', 'https://gateway.example/b'] }))).account).toBe(
+      solana.account,
+    );
+    await expect(enter(await flat(solana, split, { resources: ['https://gateway.example/a\n- https://gateway.example/b'] }))).rejects.toMatchObject(
+      unauthorized,
+    );
+    const joined = { nonce: `a1b2c3d4e5f67890\nIssued At: ${iso(START)}`, issuedAt: null };
+    await expect(enter(await flat(solana, siws([]), joined))).rejects.toMatchObject(unauthorized);
+  });
 });
 
 it('counts the text as it was received', async () => {

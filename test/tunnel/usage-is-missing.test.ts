@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { earningsOf } from '#billing';
+import { askTunnel, startTunnelSpine } from '../support/tunnel-spine.ts';
+
+// Replies through a tunnel that do not say what they used, or say it wrongly.
+
+interface OwnServices {
+  readonly services: readonly { readonly flags: object; readonly compliance: number; readonly last_hour: object }[];
+}
+
+for (const [command, flag] of [
+  ['!usage:none', 'usage_missing'],
+  ['!usage:null', 'usage_missing'],
+  ['!usage:negative', 'usage_invalid'],
+] as const)
+  test(`${command}: nothing is earned, and the flag stands on the endpoints entry and on the provider's own page`, async () => {
+    const world = await startTunnelSpine();
+    const { spine } = world;
+    const { proxy } = await world.supply('Careless');
+    for (const stream of [false, true]) {
+      const response = await spine.post('/chat/completions', askTunnel(`hello ${command}`, { stream }));
+      expect(response.status).toBe(200);
+      await response.text();
+      expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({
+        state: 'settled',
+        provider: proxy.id,
+        cost_micro_usdc: 0,
+        flags: [flag],
+      });
+    }
+    expect((await spine.app.ledger.balance(earningsOf(proxy.id)))?.available ?? 0n).toBe(0n);
+    expect((await spine.balance()).available).toBe(100_000_000n);
+    const stands = (await world.endpoints())!;
+    expect(stands).toMatchObject([{ provider_id: proxy.id, status: 'healthy', requests: 2, flags: { [flag]: 2 } }]);
+    expect(stands[0]!.compliance).toBeLessThan(1);
+    const { services } = await world.ownPage<OwnServices>('/services', proxy.wallet);
+    expect(services).toMatchObject([{ flags: { [flag]: 2 }, compliance: stands[0]!.compliance, last_hour: { requests: 2, failures: 0, flags: 2 } }]);
+    const { by_day: days } = await world.ownPage<{ readonly by_day: readonly { services: object[] }[] }>('/earnings', proxy.wallet);
+    expect(days.at(-1)!.services).toMatchObject([{ requests: 2, earned_micro_usdc: 0, flags: { [flag]: 2 } }]);
+  });
+
+test('a provider in order earns, and has no flags', async () => {
+  const world = await startTunnelSpine();
+  const { spine } = world;
+  const { proxy, upstream } = await world.supply('Careful');
+  await (await spine.post('/chat/completions', askTunnel('!tokens:5'))).text();
+  expect((await spine.app.ledger.balance(earningsOf(proxy.id)))?.available).toBe(BigInt(upstream.log[0]!.promptTokens + 10));
+  expect(await world.endpoints()).toMatchObject([{ flags: {}, compliance: 1 }]);
+});
