@@ -19,6 +19,7 @@ import {
   accountRoutes,
   adminRoutes,
   countAnswers,
+  createArrivals,
   createAttempts,
   createAuthenticator,
   createCallLog,
@@ -70,6 +71,7 @@ import {
   type Config,
   type KeyStore,
   type Logger,
+  type Offer,
   type Metrics,
   type PipelineOptions,
   type ServerOptions,
@@ -200,12 +202,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     const policies = createRatePolicies(config.limits);
 
-    const health = createHealth({
-      now,
-      cooldownMs: config.upstream.cooldownMs,
-      present: ({ endpoint }) => endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null,
-    });
+    const present = ({ endpoint }: Offer) => endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null;
+    const health = createHealth({ now, cooldownMs: config.upstream.cooldownMs, present });
     registry.onReturned(health.returned);
+    const arrivals = createArrivals({ present, onReturned: registry.onReturned, waitMs: config.tunnel.waitMs });
+    cleanUp.push(() => arrivals.close());
     const router = createRouter({ health, random, attemptsMax: config.upstream.attemptsMax, now });
 
     // A client that stalls holds the end of its call up for as long as it may, and its settlement with it.
@@ -268,6 +269,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       catalog,
       router,
       health,
+      arrivals,
       attemptsMax: config.upstream.attemptsMax,
       callTimeoutMs: config.upstream.callTimeoutMs,
       billed: bill(createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now })),
@@ -360,6 +362,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       async close() {
         // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a refused connection.
         draining = true;
+        arrivals.close();
         const drainMs = config.limits.drainOnShutdownMs;
         const until = Date.now() + drainMs;
         // Proxies look for another gateway at once; what other gateways' calls and our own do in the tunnels may end.

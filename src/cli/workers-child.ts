@@ -14,8 +14,7 @@ export function workerSlot(): number | null {
 
 /** One of several gateways on a port, until its supervisor stops it or is gone. */
 export async function runWorker(config: Config & { readonly adminKey: string }, slot: number): Promise<void> {
-  // Without this Node ends a worker at once when its supervisor is gone. Running calls may finish: `runGateway` stops at the same event.
-  cluster.worker!.exitedAfterDisconnect = true;
+  const worker = cluster.worker!;
   const figures = createFigures();
   await runGateway(
     { ...config, cluster: clusterOfWorker(config.cluster, slot) },
@@ -24,12 +23,15 @@ export async function runWorker(config: Config & { readonly adminKey: string }, 
       options: { metricsText: figures.ofAll },
       prepare: async (app) => figures.tell(app.metrics),
       ready: (app, baseUrl) => {
+        // Until here Node ends a worker at once when its supervisor is gone. From here running calls may finish: `runGateway` stops at the same event.
+        worker.exitedAfterDisconnect = true;
         app.logger.info({ worker: slot, address: baseUrl }, 'a worker listens');
         send({ tollgate: 'ready', baseUrl });
       },
       stopping: (app) => app.logger.info({ worker: slot }, 'stopping: running calls may finish'),
       cleanUp: async () => {
         figures.close();
+        worker.exitedAfterDisconnect = true;
         if (process.connected) process.disconnect?.();
       },
     },

@@ -34,10 +34,7 @@ export async function superviseWorkers(config: Config & { readonly adminKey: str
   const { logger } = log;
   const stop = catchSignals();
   // However this process ends while it can still do something: no worker outlives it. Where it cannot, they see their channel close.
-  const onExit = () => {
-    killAll('SIGKILL');
-    log.flush();
-  };
+  const onExit = () => killAll('SIGKILL');
   process.on('exit', onExit);
   // Connections are handed from here to the workers: about 40 µs here and 25 µs there for each, measured, and nothing for the requests on it.
   // SO_REUSEPORT would save that, but macOS and Windows have none that shares out connections, and those that wait for a worker die with it.
@@ -125,7 +122,7 @@ export async function superviseWorkers(config: Config & { readonly adminKey: str
     const failed = exits.find(({ code, signal }) => code !== 0 && signal !== 'SIGTERM');
     if (failed) process.exitCode = failed.code ?? 1;
     removeGatewayFile(config.dataDir);
-    log.flush();
+    await log.flush();
     process.off('exit', onExit);
     stop.forget();
   }

@@ -29,6 +29,7 @@ export { readRegistration, RegistrationError, type RegistrationLimits } from './
 export { OPTIONS, type OptionKey } from './config-options.ts';
 export { ConfigError, type ConfigProblem } from './config-problem.ts';
 export * from './market/index.ts';
+export { createArrivals } from './routing/arrivals.ts';
 export { createHealth, type HealthOptions } from './routing/health.ts';
 export { createRetryBudget, type RetryBudget } from './routing/retry-budget.ts';
 export { createRouter, type RouterOptions } from './routing/weighted-router.ts';

@@ -7,6 +7,7 @@ import { GatewayError } from './errors.ts';
 import { rateLimitError } from './limits/rate-headers.ts';
 import type { RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
 import type { CallObserver } from './observe/observer.ts';
+import type { Arrivals } from './routing/arrivals.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 import type { Health, Router } from './routing/router.ts';
 
@@ -43,8 +44,11 @@ export interface Admission {
 export interface Pipeline {
   /** Authenticates and counts one request against the caller's limits. `address` is the client's. Throws GatewayError `unauthorized`, `rate_limit_exceeded`. */
   admit(headers: IncomingHttpHeaders, address: string): Promise<Admission>;
-  /** Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had to be known before. Throws GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`. */
-  prepare(request: CallRequest, id?: string): Call;
+  /**
+   * Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had to be known before. While all
+   * providers are away it waits for one to return. Rejects with GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`.
+   */
+  prepare(request: CallRequest, id?: string): Promise<Call>;
   /**
    * Locks, forwards and settles. Iterate to the end; abort `signal` when the client is gone.
    * Throws GatewayError before or during the stream. The last frame is `settled`.
@@ -62,6 +66,7 @@ export interface PipelineOptions {
   readonly catalog: Catalog;
   readonly router: Router;
   readonly health: Health;
+  readonly arrivals: Arrivals;
   readonly attemptsMax: number;
   readonly callTimeoutMs: number;
   /** bill(execute). */
@@ -87,14 +92,22 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return { caller, rate };
     },
 
-    prepare(request, id = newCallId()) {
+    async prepare(request, id = newCallId()) {
       const candidates: Candidate[] = [];
       let service: string | null = null;
       let offered: readonly Offer[] = [];
       let unfit: GatewayError | null = null;
       // All are looked up before any is chosen from, as choosing may give this call the one try at an offer that has cooled down.
-      const targets = request.targets.map((target) => catalog.resolve(target, request.primitive));
+      const resolve = () => request.targets.map((target) => catalog.resolve(target, request.primitive));
+      let targets = resolve();
       for (const resolved of targets) authorise(request.caller, resolved.service);
+      const all = targets.length === 1 ? targets[0]!.offers : targets.flatMap(({ offers }) => offers);
+      const arrival = options.arrivals.waitFor(all);
+      if (arrival !== null) {
+        if (!(await arrival)) throw unavailable(request, all, options.health);
+        // Whoever returned may have other prices now.
+        targets = resolve();
+      }
       for (const resolved of targets) {
         service ??= resolved.service;
         offered = offered.length === 0 ? resolved.offers : [...offered, ...resolved.offers];

@@ -81,7 +81,7 @@ export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAl
         const gone = new AbortController();
         const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
         const run = async (sink: ReplySink) => {
-          const call = pipeline.prepare(callRequest, callId);
+          const call = await pipeline.prepare(callRequest, callId);
           exchange.callId = call.id;
           await writeChatReply(call, pipeline.run(call, gone.signal), sink, options);
         };

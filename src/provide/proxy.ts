@@ -169,8 +169,9 @@ export function createProxy(options: ProxyOptions): Proxy {
         }
         if (status === 404 || (status >= 300 && status < 400))
           return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
-        const wait = backoff.next();
-        return again(facts, 'the router takes no connection now', Math.min(Math.max(wait, retryAfterMs ?? 0), limits.unauthorizedMs));
+        // On top of what it asked for, so that those who were told the same do not come back at once.
+        const wait = Math.min(retryAfterMs ?? 0, limits.unauthorizedMs) + backoff.next();
+        return again(facts, 'the router takes no connection now', wait);
       }
     }
   }

@@ -97,6 +97,7 @@ describe('tollgate provide', () => {
       { ':path': '/model/mine%2Fone/chat/completions' },
       JSON.stringify({ model: 'test/model', messages: [{ role: 'user', content: 'hello' }] }),
     );
+    while (provider.log.length === 0) await end.call({ ':path': '/model/none' });
     child.signal('SIGINT');
     await child.wrote('stopping');
     // What follows at once counts as the same Ctrl-C, which comes by several ways.
@@ -164,7 +165,7 @@ describe('tollgate provide --validate', () => {
     // The stand-in of a router has no ping.
     expect(output).toMatch(/^✗ router +\S+ +\d+ ms {2}answers with status 404/m);
     expect(output).toMatch(/^✓ model +mine\/one +\d+ ms {2}answers, usage \d+ \+ 1 tokens$/m);
-    expect(output).toMatch(/^✗ model +mine\/one +\d+ ms {2}streaming: .* no usage/m);
+    expect(output).toMatch(/^✗ model +mine\/one, streamed +\d+ ms {2}streaming: .* no usage/m);
     expect(output).toMatch(/^✓ tool +mine\/tool +\d+ ms {2}3 tools$/m);
     expect(output).not.toContain('canary');
     expect(code).toBe(1);

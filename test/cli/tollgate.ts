@@ -17,6 +17,8 @@ export interface Place {
   readonly dir: string;
   readonly data: string;
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
+  /** Starts it without waiting for anything. */
+  launch(args: readonly string[], env?: NodeJS.ProcessEnv): ServerProcess;
   /** Starts a gateway and waits until it says that it listens. `shell`: as the child of one, as npm does it. */
   gateway(args: readonly string[], env?: NodeJS.ProcessEnv, under?: 'shell'): Promise<ServerProcess>;
   /** A JSON file of the data directory. */
@@ -43,6 +45,7 @@ export async function makePlace(): Promise<Place> {
   return {
     dir,
     data,
+    launch: (args, env = {}) => launch(args, env),
     async run(args, env = {}) {
       const child = launch(args, env);
       await child.exited;

@@ -8,12 +8,15 @@ import { makePlace, type Place } from './tollgate.ts';
 
 let place: Place;
 let database: FreshDatabase;
+/** Workers whose supervisor may end without them if it is broken. */
+const started: number[] = [];
 beforeEach(async () => {
   place = await makePlace();
   database = await freshDatabase(inject('postgresUrl'));
   await writeFile(join(place.dir, 'tollgate.toml'), '');
 });
 afterEach(async () => {
+  for (const pid of running(started.splice(0))) process.kill(pid, 'SIGKILL');
   await place.clear();
   await database.drop();
 });
@@ -122,11 +125,21 @@ describe('tollgate serve --workers', () => {
   it('stops them when it is killed itself', async () => {
     const gateway = await serve('2');
     const pids = children(gateway.pid);
+    started.push(...pids);
     gateway.signal('SIGKILL');
     // Its output is open for as long as a worker lives.
     await gateway.exited;
     expect(running(pids)).toEqual([]);
     expect(lines(gateway).filter(({ msg }) => msg === 'stopping: running calls may finish')).toHaveLength(2);
+  });
+
+  it.each([1, 2])('leaves none behind when it is killed as soon as there are %i', async (count) => {
+    const supervisor = place.launch(['serve', '--config', 'tollgate.toml', '--workers', '2'], { DATABASE_URL: database.url });
+    await eventually(() => expect(children(supervisor.pid)).toHaveLength(count));
+    started.push(...children(supervisor.pid));
+    supervisor.signal('SIGKILL');
+    await supervisor.exited;
+    expect(running(started)).toEqual([]);
   });
 
   it('does not start without PostgreSQL, and says why', async () => {
@@ -147,6 +160,7 @@ describe('tollgate serve --workers', () => {
   it('ends at once on a second signal', async () => {
     const gateway = await serve('2');
     const pids = children(gateway.pid);
+    started.push(...pids);
     // A worker that cannot end by itself.
     process.kill(pids[0]!, 'SIGSTOP');
     gateway.signal('SIGINT');

@@ -66,6 +66,13 @@ describe('the proxy dials again', () => {
     expect(router.dials).toHaveLength(3);
   });
 
+  it('not before the time that the router asks for', async () => {
+    let busy = 1;
+    await start({ reject: () => (busy-- > 0 ? { status: 429, body: '{}', headers: { 'retry-after': '1' } } : null) });
+    expect((await running.logged('the router takes no connection now'))['again_in_ms']).toBeGreaterThanOrEqual(1_000);
+    await (await router.next()).accept();
+  });
+
   it('at an address where no router is, with a hint', async () => {
     router = await startTunnelRouter();
     running = runProxy({ url: `${router.url}/elsewhere`, services });

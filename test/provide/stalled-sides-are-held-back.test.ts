@@ -78,10 +78,11 @@ it('an upstream that does not read holds its sender back and nobody else', async
     }
   };
   pour();
-  await busy();
-  const before = taken;
-  expect(before).toBeLessThan(16 * MIB);
-  await busy();
-  expect(taken).toBe(before);
+  for (let before = -1; taken !== before;) {
+    before = taken;
+    await busy();
+    // Socket buffers of the kernel, one stream's window, and a little in each process.
+    expect(taken).toBeLessThan(16 * MIB);
+  }
   stream.close(8);
 });

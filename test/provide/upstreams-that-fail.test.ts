@@ -12,6 +12,7 @@ let provider: TestProvider;
 /** Answers every request with these bytes and closes. */
 let raw: Server;
 let rawReply = '';
+let rawMore = Promise.resolve('');
 let router: TunnelRouter;
 let running: RunningProxy;
 let end: RouterEnd;
@@ -19,16 +20,18 @@ beforeAll(async () => {
   provider = await startProvider();
   raw = createServer((socket) => {
     socket.on('error', () => {});
-    socket.once('data', () => socket.end(rawReply));
+    socket.once('data', () => {
+      socket.write(rawReply);
+      void rawMore.then((text) => socket.end(text));
+    });
   });
   raw.listen(0, '127.0.0.1');
   await once(raw, 'listening');
   router = await startTunnelRouter();
   const services = [
     modelAt('there', provider.url),
-    modelAt('unread', provider.url),
     modelAt('nowhere', `http://127.0.0.1:${await findFreePort()}/v1`),
-    modelAt('raw', `http://127.0.0.1:${(raw.address() as AddressInfo).port}/v1`),
+    ...['raw', 'late'].map((name) => modelAt(name, `http://127.0.0.1:${(raw.address() as AddressInfo).port}/v1`)),
   ];
   running = runProxy({ url: router.url, services, options: { limits: { headTimeoutMs: 300 } } });
   end = await router.next();
@@ -83,13 +86,20 @@ it.each(['cut', 'reset'])('one that breaks off in its body (%s): what came befor
 });
 
 it('one that breaks off while the gateway does not read: every byte is there once it does', async () => {
-  // More than the stream's window, and less than would hold the upstream back.
-  const stream = call('unread', '!cut:100000 !tokens:100000');
-  for (let line = await running.logged('the upstream failed'); line['service'] !== 'unread'; ) line = await running.logged('the upstream failed');
+  const more = Promise.withResolvers<void>();
+  // Less than the stream's window; then what has to wait for it, too little to hold the upstream back.
+  rawReply = `HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n${'a'.repeat(60_000)}`;
+  rawMore = more.promise.then(() => 'b'.repeat(10_000));
+  const stream = call('late');
+  await once(stream, 'response');
+  for (let turns = 0; turns < 20; turns += 1) await end.call({ ':path': '/model/none' });
+  more.resolve();
+  for (let line = await running.logged('the upstream failed'); line['service'] !== 'late';) line = await running.logged('the upstream failed');
+  rawMore = Promise.resolve('');
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
   await closed(stream);
-  expect([bytes, stream.rstCode]).toEqual([100_000, constants.NGHTTP2_INTERNAL_ERROR]);
+  expect([bytes, stream.rstCode]).toEqual([70_000, constants.NGHTTP2_INTERNAL_ERROR]);
 });
 
 it('one whose body is shorter than it said', async () => {

@@ -69,7 +69,13 @@ export function startChatLoad(options: ChatLoadOptions): ChatLoad {
       const decoder = new TextDecoder();
       for await (const chunk of response.body!) text += decoder.decode(chunk as Uint8Array, { stream: true });
     } catch (error) {
-      return end({ end: response.status === 200 ? 'broken' : 'lost', status: response.status, begun: text.length > 0, cost: null, detail: causeOf(error) });
+      return end({
+        end: response.status === 200 ? 'broken' : 'lost',
+        status: response.status,
+        begun: text.length > 0,
+        cost: null,
+        detail: causeOf(error),
+      });
     }
     const { status } = response;
     if (status !== 200) return end({ end: 'refused', status, begun: false, cost: null, detail: text });

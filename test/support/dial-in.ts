@@ -84,7 +84,7 @@ export async function dialIn(options: DialInOptions): Promise<DialledIn> {
     now: Date.now,
     write(line) {
       lines.push(JSON.parse(line) as Record<string, unknown>);
-      for (const wake of [...waiting]) wake();
+      for (const wake of waiting) wake();
     },
   });
   const proxy = createProxy({ config, wallet: apiKey === undefined ? wallet : null, log, now: Date.now, random, ...(limits ? { limits } : {}) });

@@ -28,7 +28,10 @@ for (const wallet of [solanaWallet(), evmWallet()])
         stream.resume();
         stream.respond({ ':status': 200, 'content-type': 'application/json' });
         stream.end(
-          JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }),
+          JSON.stringify({
+            choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
+            usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+          }),
         );
       },
     });
@@ -51,7 +54,10 @@ for (const wallet of [solanaWallet(), evmWallet()])
     expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(200);
 
     // It may do better on the same connection.
-    expect(await peer.register({ version: 1, models: [good.models[0], block({ name: 'other/model' })] })).toMatchObject({ type: 'registered', revision: 2 });
+    expect(await peer.register({ version: 1, models: [good.models[0], block({ name: 'other/model' })] })).toMatchObject({
+      type: 'registered',
+      revision: 2,
+    });
     expect(await world.endpoints('other/model')).toHaveLength(1);
   });
 

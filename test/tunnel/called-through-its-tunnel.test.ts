@@ -14,7 +14,11 @@ beforeAll(async () => {
   upstream = await startProvider();
   spine = await startSpine();
   solana = await dialIn({ router: spine.origin, services: offeredModel({ url: upstream.url, provider: 'Sol' }) });
-  evm = await dialIn({ router: spine.origin, wallet: evmWallet(), services: offeredModel({ url: upstream.url, provider: 'Evm', name: 'evm/model' }) });
+  evm = await dialIn({
+    router: spine.origin,
+    wallet: evmWallet(),
+    services: offeredModel({ url: upstream.url, provider: 'Evm', name: 'evm/model' }),
+  });
 });
 afterAll(async () => {
   await evm?.close();

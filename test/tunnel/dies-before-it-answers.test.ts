@@ -6,7 +6,11 @@ import { askTunnel, readStream, startTunnelSpine, until, type Supplied, type Tun
 
 async function startTwo(): Promise<{ world: TunnelSpine; first: Supplied; second: Supplied }> {
   const world = await startTunnelSpine();
-  return { world, first: await world.supply('First', { prompt: 3, completion: 3 }), second: await world.supply('Second', { prompt: 1, completion: 2 }) };
+  return {
+    world,
+    first: await world.supply('First', { prompt: 3, completion: 3 }),
+    second: await world.supply('Second', { prompt: 1, completion: 2 }),
+  };
 }
 const FIRST = { provider: { order: ['First'] } };
 
@@ -63,7 +67,9 @@ test('a hundred calls at once lose none when their provider goes', { timeout: 60
   const { spine } = world;
   let release = (): void => {};
   first.upstream.hold(new Promise<void>((resolve) => (release = resolve)));
-  const asked = Array.from({ length: 100 }, (_, index) => spine.post('/chat/completions', askTunnel('!tokens:2', index % 2 === 0 ? {} : { stream: true })));
+  const asked = Array.from({ length: 100 }, (_, index) =>
+    spine.post('/chat/completions', askTunnel('!tokens:2', index % 2 === 0 ? {} : { stream: true })),
+  );
   const responses = Promise.all(asked.map(async (each) => [(await each).status, await (await each).text()] as const));
   await until(() => first.upstream.log.length + second.upstream.log.length === 100);
   const lost = first.upstream.log.length;

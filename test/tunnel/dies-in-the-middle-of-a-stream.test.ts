@@ -48,7 +48,11 @@ test('a stream ends with one error frame, is not charged, and its provider stand
   expect(upstream.log.map(({ end }) => end)).toEqual(Array(5).fill('client_closed'));
 
   // What it did is not held against it once it is back.
-  const again = await startProvide({ router: spine.origin, wallet: process.wallet, services: offeredModel({ url: upstream.url, provider: 'Mortal' }) });
+  const again = await startProvide({
+    router: spine.origin,
+    wallet: process.wallet,
+    services: offeredModel({ url: upstream.url, provider: 'Mortal' }),
+  });
   onTestFinished(() => again.stop());
   await until(async () => (await world.endpoints())?.[0]?.status === 'healthy');
   const reply = await spine.post('/chat/completions', askTunnel('hello'));

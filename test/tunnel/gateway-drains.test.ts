@@ -55,7 +55,12 @@ test('a stream past the drain limit is cut and not charged, and the gateway does
   const begun = performance.now();
   await spine.app.close();
   expect(performance.now() - begun).toBeLessThan(3_000);
-  await expect(stream.end.then((text) => text.includes('[DONE]'), () => false)).resolves.toBe(false);
+  await expect(
+    stream.end.then(
+      (text) => text.includes('[DONE]'),
+      () => false,
+    ),
+  ).resolves.toBe(false);
   await until(() => upstream.log[0]!.end === 'client_closed');
 
   const next = await startSpine({ dataDir, toml: UNHURRIED, provider: spine.provider, credit: '0' });

@@ -37,9 +37,16 @@ test('it is listed as away, cannot be called, and vanishes after the grace time;
   expect(await providers(world)).toEqual([{ name: 'Stays', status: 'healthy' }]);
   expect((await spine.get(`/providers/${goes.proxy.id}`)).status).toBe(404);
   const unknown = await call(goes.pinned);
-  expect([unknown.status, await unknown.json()]).toMatchObject([404, { error: { type: 'invalid_model', message: `Model not found: ${goes.pinned}` } }]);
+  expect([unknown.status, await unknown.json()]).toMatchObject([
+    404,
+    { error: { type: 'invalid_model', message: `Model not found: ${goes.pinned}` } },
+  ]);
   // Its own page still knows what it had registered.
-  expect(await world.ownPage('/services', goes.proxy.wallet)).toMatchObject({ connected: false, revision: 1, services: [{ name: TUNNEL_MODEL, status: 'away' }] });
+  expect(await world.ownPage('/services', goes.proxy.wallet)).toMatchObject({
+    connected: false,
+    revision: 1,
+    services: [{ name: TUNNEL_MODEL, status: 'away' }],
+  });
 
   stays.proxy.kill();
   await until(async () => (await listed(world)).length === 0);

@@ -24,7 +24,10 @@ test('who is on the list dials in, by public key or account id, and nobody else'
   for (const stranger of strangers) {
     const proxy = await dial(stranger, false);
     expect(await proxy.closed).toBe(2);
-    expect(await proxy.logged('this provider may not connect here')).toMatchObject({ status: 403, message: expect.stringMatching(/list of providers/) });
+    expect(await proxy.logged('this provider may not connect here')).toMatchObject({
+      status: 403,
+      message: expect.stringMatching(/list of providers/),
+    });
   }
   expect(await world.endpoints()).toHaveLength(4);
   expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(200);

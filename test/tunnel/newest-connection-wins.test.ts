@@ -42,7 +42,8 @@ test('what the older one goes on to say reaches no call', async () => {
   const world = await startTunnelSpine();
   const { spine } = world;
   const wallet = solanaWallet();
-  const chunk = (text: string) => `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: text }, finish_reason: null }] })}\n\n`;
+  const chunk = (text: string) =>
+    `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: text }, finish_reason: null }] })}\n\n`;
   const open: ServerHttp2Stream[] = [];
   const older = await dialPeer({
     url: spine.origin,
@@ -56,7 +57,9 @@ test('what the older one goes on to say reaches no call', async () => {
   });
   onTestFinished(() => older.kill());
   expect((await older.register(documentOf(TUNNEL_MODEL, 'Twice'))).type).toBe('registered');
-  const streams = await Promise.all(Array.from({ length: 10 }, () => readStream(spine.post('/chat/completions', askTunnel('hello', { stream: true })))));
+  const streams = await Promise.all(
+    Array.from({ length: 10 }, () => readStream(spine.post('/chat/completions', askTunnel('hello', { stream: true })))),
+  );
   await Promise.all(streams.map((stream) => stream.tokens(1)));
 
   // It neither listens nor stops.

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { offeredModel } from '../support/dial-in.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { askTunnel, startTunnelSpine, until, type TunnelSpine } from '../support/tunnel-spine.ts';
 
@@ -59,6 +60,38 @@ test('so does a routed call that nobody else serves', async () => {
   expect((await asked).status).toBe(200);
 });
 
+test('a routed call waits for whoever of many comes back first', async () => {
+  const world = await startTunnelSpine('[tunnel]\nwait_ms = 10000');
+  const { spine } = world;
+  const many = await Promise.all(Array.from({ length: 8 }, (_, index) => world.supply(`Many ${index}`)));
+  for (const { proxy } of many) proxy.kill();
+  await until(async () => (await world.endpoints())!.every(({ status }) => status === 'away'));
+  let ended = 0;
+  const asked = Array.from({ length: 12 }, async (_, index) => {
+    const response = await spine.post('/chat/completions', askTunnel('hello', { stream: index % 2 === 0 }));
+    ended += 1;
+    return [response.status, response.headers.get('x-provider'), await response.text()] as const;
+  });
+  await (await spine.get('/key')).text();
+  expect(ended).toBe(0);
+  const { proxy, upstream } = many[5]!;
+  await world.dialIn({ wallet: proxy.wallet, services: offeredModel({ url: upstream.url, provider: 'Many 5', prompt: 7, completion: 7 }) });
+  for (const [status, provider] of await Promise.all(asked)) expect([status, provider]).toEqual([200, 'Many 5']);
+  expect(upstream.log).toHaveLength(12);
+});
+
+test('and is told to come again, without a lock, when nobody does', async () => {
+  const world = await startTunnelSpine('[tunnel]\nwait_ms = 150');
+  const { spine } = world;
+  for (const { proxy } of [await world.supply('One'), await world.supply('Two')]) proxy.kill();
+  await until(async () => (await world.endpoints())!.every(({ status }) => status === 'away'));
+  const begun = performance.now();
+  const response = await spine.post('/chat/completions', askTunnel('hello'));
+  expect(performance.now() - begun).toBeGreaterThan(140);
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await spine.locks()).toEqual([]);
+});
+
 test('a routed call that somebody else serves waits for nobody', async () => {
   const world = await startTunnelSpine('[tunnel]\nwait_ms = 60000\n[upstream]\ncooldown_ms = 0');
   const { spine } = world;
@@ -85,7 +118,9 @@ test('a call whose provider does not come back in time is told to come again, an
     expect(performance.now() - begun).toBeGreaterThan(140);
     expect(response.status).toBe(503);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-    expect(await response.json()).toMatchObject({ error: { type: 'provider_unavailable', code: 503, message: expect.stringMatching(/not connected/) } });
+    expect(await response.json()).toMatchObject({
+      error: { type: 'provider_unavailable', code: 503, message: expect.stringMatching(/not connected/) },
+    });
   }
   await spine.quiet();
   for (const id of await spine.locks()) expect(await spine.generation(id)).toMatchObject({ state: 'released', cost_micro_usdc: 0 });

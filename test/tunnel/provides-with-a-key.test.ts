@@ -52,7 +52,10 @@ test('a key with a spending limit, or with a list of services, may not provide',
   for (const { key } of [limited, narrowed]) {
     const proxy = await world.dialIn({ apiKey: key, services, ready: false });
     expect(await proxy.closed).toBe(2);
-    expect(await proxy.logged('this provider may not connect here')).toMatchObject({ status: 403, message: expect.stringMatching(/key without restrictions/) });
+    expect(await proxy.logged('this provider may not connect here')).toMatchObject({
+      status: 403,
+      message: expect.stringMatching(/key without restrictions/),
+    });
   }
   expect(await world.endpoints()).toBeNull();
 });

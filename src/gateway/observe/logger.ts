@@ -13,10 +13,10 @@ export interface LoggerOptions {
   readonly color?: boolean;
 }
 
-/** The gateway's logger with its end: `flush` writes what is buffered, at once. */
+/** The gateway's logger with its end: `flush` writes what is buffered, and resolves when it is written or nobody is there to read it. */
 export interface LogOutput {
   readonly logger: Logger;
-  flush(): void;
+  flush(): Promise<void>;
 }
 
 /** Lines wait at most this long for others, so that a call does not pay for a write of its own. */
@@ -40,7 +40,7 @@ export function createLogger(
     passwordOf(config.redisUrl),
   ]);
   const style = options.style ?? (config.mode === 'development' ? 'text' : 'json');
-  const sink = options.write ? { write: options.write, flush() {} } : createStdout(style);
+  const sink = options.write ? { write: options.write, async flush() {} } : createStdout(style);
   const color = options.color ?? false;
   const logger = pino(
     {
@@ -63,21 +63,15 @@ export function createLogger(
   return { logger, flush: () => sink.flush() };
 }
 
-function createStdout(style: 'json' | 'text'): { write(line: string): void; flush(): void } {
-  if (style === 'text') return { write: (line) => void process.stdout.write(line), flush() {} };
+function createStdout(style: 'json' | 'text'): { write(line: string): void; flush(): Promise<void> } {
+  if (style === 'text') return { write: (line) => void process.stdout.write(line), async flush() {} };
   const out = fileDestination({ fd: 1, sync: false, minLength: BUFFER_BYTES });
   const timer = setInterval(() => out.flush(), FLUSH_MS);
   timer.unref();
   return {
     write: (line) => void out.write(line),
-    flush() {
-      // Throws while the stream is still opening, when nothing was written yet.
-      try {
-        out.flushSync();
-      } catch {
-        out.flush();
-      }
-    },
+    // Not flushSync, which repeats a write for ever that fails because the reader is gone: Ctrl-C ends `tollgate serve | tee log` on both sides.
+    flush: () => new Promise((resolve) => out.flush(() => resolve())),
   };
 }
 

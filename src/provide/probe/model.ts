@@ -11,7 +11,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
     return [{ kind: 'model', name: service.name, run: async () => 'not asked: it does not answer with text' }];
   }
   const chat = async (more: object) => {
-    const body = { model: upstreamModel, messages: [{ role: 'user', content: 'Say ok.' }], max_tokens: 1, ...more };
+    const body = { model: upstreamModel, messages: [{ role: 'user', content: 'hello' }], max_tokens: 1, ...more };
     const answer = await ask({ method: 'POST', url: `${target.url}/chat/completions`, apiKey: target.apiKey, body });
     mustSucceed(answer);
     return answer;
@@ -24,7 +24,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
     },
     {
       kind: 'model',
-      name: service.name,
+      name: `${service.name}, streamed`,
       async run() {
         const { headers, text } = await chat({ stream: true, stream_options: { include_usage: true } });
         const type = String(headers['content-type'] ?? 'none');

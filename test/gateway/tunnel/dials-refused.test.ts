@@ -126,6 +126,7 @@ test('where no tunnel is asked for, an Upgrade header changes nothing', async ()
   expect(await ask(world, {}, '/plain')).toMatchObject({ status: 200, body: 'plain' });
   expect(await ask(world, { upgrade: 'h2c' }, '/plain')).toMatchObject({ status: 200, body: 'plain' });
   expect(await ask(world, {}, '/nowhere')).toMatchObject(refusal(404, 'not_found', /No such endpoint/));
+  expect(await ask(world, { upgrade: 'h2c' })).toMatchObject(refusal(426, 'invalid_request', /tollgate provide/));
 });
 
 test('a browser that comes to the address is told what it is for', async () => {

