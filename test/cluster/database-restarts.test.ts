@@ -118,7 +118,9 @@ test('who dials in and who leaves while it is gone is known everywhere once it i
   await postgres.restart();
   const backMs = await until(async () => {
     const away = await Promise.all(origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ status }) => status === 'away')));
-    const there = await Promise.all(origins.map(async (origin) => (await endpointsOf(origin, 'model/11')).some(({ status }) => status === 'healthy')));
+    const there = await Promise.all(
+      origins.map(async (origin) => (await endpointsOf(origin, 'model/11')).some(({ status }) => status === 'healthy')),
+    );
     return [...away, ...there].every(Boolean);
   }, 'both are known');
   console.log(`  both known after ${Math.round(backMs)} ms`);

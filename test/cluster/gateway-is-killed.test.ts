@@ -80,7 +80,9 @@ test('its providers are soon at another, and only what ran through it fails', as
   const backMs = performance.now() - killedAt;
   over = true;
   await Promise.all(callers);
-  console.log(`  providers moved after ${Math.round(movedMs)} ms, 50 calls more after ${Math.round(backMs)} ms; ${failures.length} of ${served} failed`);
+  console.log(
+    `  providers moved after ${Math.round(movedMs)} ms, 50 calls more after ${Math.round(backMs)} ms; ${failures.length} of ${served} failed`,
+  );
   expect(movedMs).toBeLessThan(3_000);
   expect(backMs).toBeLessThan(5_000);
   // One of each caller was on its way at that moment, and nobody can say of it that its provider has not begun. No other is lost.

@@ -43,9 +43,7 @@ const question = (index: number, content: string, stream = false) => ({
 test('its calls end whole, its providers are at the next one, and no other call fails', async () => {
   const [old, next, third] = cluster.gateways as [Spine, Spine, Spine];
   await Promise.all(proxies.map((_, index) => reachable([third.origin], `model/${index}`)));
-  const streams = await Promise.all(
-    proxies.map((_, index) => third.post('/chat/completions', question(index, '!tokens:100 !token-ms:20', true))),
-  );
+  const streams = await Promise.all(proxies.map((_, index) => third.post('/chat/completions', question(index, '!tokens:100 !token-ms:20', true))));
   const texts = Promise.all(streams.map((response) => response.text()));
 
   // Calls without a pause, from before the stop until after it.

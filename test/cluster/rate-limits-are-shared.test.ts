@@ -55,7 +55,13 @@ test('of a wallet, however many times it signs in', () =>
   expectOneRate(async () => {
     const wallet = solanaWallet();
     const { ledger } = cluster.gateways[0]!.app;
-    await ledger.transfer({ id: `rate-${wallet.address}`, from: treasuryOf('operator'), to: escrowOf(wallet.account), amount: parseUsd('1'), memo: '' });
+    await ledger.transfer({
+      id: `rate-${wallet.address}`,
+      from: treasuryOf('operator'),
+      to: escrowOf(wallet.account),
+      amount: parseUsd('1'),
+      memo: '',
+    });
     const signedIn = await Promise.all(Array.from({ length: 10 }, (_, index) => signInHeaders(wallet, { statement: `Number ${index}.` })));
     return (index) => signedIn[index % signedIn.length]!;
   }));

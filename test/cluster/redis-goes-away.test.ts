@@ -73,7 +73,12 @@ function load(identities: readonly Identity[]) {
       const response = await fetch(`${gateways[index % 3 === 0 ? 0 : 1].url}/chat/completions`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({ model: 'tunnel/model', messages: [{ role: 'user', content: `!tokens:${tokens}` }], max_tokens: 20, stream: index % 2 === 0 }),
+        body: JSON.stringify({
+          model: 'tunnel/model',
+          messages: [{ role: 'user', content: `!tokens:${tokens}` }],
+          max_tokens: 20,
+          stream: index % 2 === 0,
+        }),
       });
       const text = await response.text();
       const prompt = /"prompt_tokens":(\d+)/.exec(text)?.[1];
@@ -126,7 +131,10 @@ async function expectNoncesAreSingleUse(): Promise<void> {
 }
 
 async function expectPresenceIsKnown(name: string): Promise<void> {
-  const other = await dialIn({ router: gateways[1].origin, services: offeredModel({ url: cluster.provider.url, name: `model/${name}`, provider: name }) });
+  const other = await dialIn({
+    router: gateways[1].origin,
+    services: offeredModel({ url: cluster.provider.url, name: `model/${name}`, provider: name }),
+  });
   expect(await reachable([gateways[0].origin], `model/${name}`)).toBeLessThan(1_000);
   await other.close();
   const away = async () => (await endpointsOf(gateways[0].origin, `model/${name}`)).every(({ status }) => status === 'away');

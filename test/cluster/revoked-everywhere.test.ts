@@ -30,19 +30,21 @@ test.each([
   const { key, hash, account } = await first.tenant(what.replaceAll(' ', '-'), '1');
   const owner = (await first.app.keys.create({ account, label: 'owner', kind: 'live' }))!;
   for (const gateway of cluster.gateways) expect(await call(gateway, key)).toBe(200);
-  const body = method === 'DELETE' ? null : JSON.stringify(what === 'disabled' ? { disabled: true } : { allowed_services: ['another/model'] });
-  const response = await fetch(`${first.url}/keys/${hash}`, {
-    method,
-    headers: { authorization: `Bearer ${owner.text}`, ...(body === null ? {} : { 'content-type': 'application/json' }) },
-    body,
-  });
+  const authorization = `Bearer ${owner.text}`;
+  const change = JSON.stringify(what === 'disabled' ? { disabled: true } : { allowed_services: ['another/model'] });
+  const response = await fetch(
+    `${first.url}/keys/${hash}`,
+    method === 'DELETE'
+      ? { method, headers: { authorization } }
+      : { method, headers: { authorization, 'content-type': 'application/json' }, body: change },
+  );
   expect(response.status).toBe(200);
   const told = performance.now();
   expect(await call(first, key)).toBe(refused);
   // How long after that each still lets a call begin.
   const last = await Promise.all(
     others.map(async (gateway) => {
-      for (let accepted = 0; ; ) {
+      for (let accepted = 0; ;) {
         const begun = performance.now();
         if ((await call(gateway, key)) === refused) return accepted;
         accepted = begun - told;

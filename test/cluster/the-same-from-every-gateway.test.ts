@@ -43,7 +43,11 @@ interface Told {
 async function call(gateway: Spine, model: string, content: string, more: object): Promise<Told> {
   const { log } = cluster.provider;
   const seen = log.length;
-  const response = await gateway.post('/chat/completions', { ...BODY, model, messages: [{ role: 'user', content }], ...more }, { 'x-request-id': 'same' });
+  const response = await gateway.post(
+    '/chat/completions',
+    { ...BODY, model, messages: [{ role: 'user', content }], ...more },
+    { 'x-request-id': 'same' },
+  );
   const text = await response.text();
   const id = response.headers.get('x-generation-id');
   await gateway.quiet();

@@ -67,7 +67,8 @@ const callAllAgain = () => callAll(1).catch(() => [{ status: 0 }]);
 const callAll = (times: number) => Promise.all(Array.from({ length: times * PROXIES }, (_, index) => call(index, index % 2 === 0)));
 
 async function expectBooksInOrder(): Promise<void> {
-  const held = async () => ((await gateway.admin('GET', '/accounts/tollgate%3Alocal%3Acaller')) as { data: { locked_micro_usdc: number } }).data.locked_micro_usdc;
+  const held = async () =>
+    ((await gateway.admin('GET', '/accounts/tollgate%3Alocal%3Acaller')) as { data: { locked_micro_usdc: number } }).data.locked_micro_usdc;
   await until(async () => (await held()) === 0, 'no lock is held');
   const { data } = (await gateway.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
   expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);

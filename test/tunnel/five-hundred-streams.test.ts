@@ -51,7 +51,7 @@ const model = (name: string, url: string, tokensMax: number) => `
 name = "${name}"
 display_name = "${name}"
 provider_name = "Crowd"
-context_length = 1000000000
+context_length = 100000000
 max_output_tokens = ${tokensMax}
 [models.pricing]
 prompt = 1

@@ -7,7 +7,7 @@ import { keepAlive, peerKey, SESSION_OPTIONS, SILENCE_MS, TLS_OPTIONS, type Peer
 export interface PeersOptions {
   /** What the gateways of one database share. */
   readonly secret: Buffer;
-  /** A connection to another gateway could not be made, or broke. Its streams have failed; the next use connects anew. */
+  /** A connection to another gateway could not be made, or broke: told once, until one is made again. Its streams have failed; the next use connects anew. */
   readonly onError?: (node: Node, error: Error) => void;
   /** Longest wait for a connection. */
   readonly connectMs?: number;
@@ -22,6 +22,8 @@ export interface PeersOptions {
 export function createPeers({ secret, onError, connectMs = 5_000, silenceMs = SILENCE_MS }: PeersOptions): Peers {
   const key = peerKey(secret);
   const sessions = new Map<string, ClientHttp2Session>();
+  /** Calls that wait for a gateway that is gone try many times a second. */
+  const failing = new Set<string>();
   let closing = false;
 
   const open = (node: Node): ClientHttp2Session => {
@@ -29,9 +31,13 @@ export function createPeers({ secret, onError, connectMs = 5_000, silenceMs = SI
     const late = setTimeout(() => session.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs);
     session.once('connect', () => {
       clearTimeout(late);
+      failing.delete(node.url);
       keepAlive(session, { silenceMs });
     });
-    session.on('error', (error) => onError?.(node, error));
+    session.on('error', (error) => {
+      if (!failing.has(node.url)) onError?.(node, error);
+      failing.add(node.url);
+    });
     session.once('close', () => {
       clearTimeout(late);
       if (sessions.get(node.url) === session) sessions.delete(node.url);

@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const CALLS = 24;
 
-it('a provider that is connected to one worker is reached from all of them, and running calls end when they stop', async () => {
+it('calls through the tunnel of whichever worker finish when the workers are stopped', async () => {
   const gateway = await place.gateway(['serve', '--config', 'tollgate.toml', '--workers', '3'], { DATABASE_URL: database.url });
   const url = (await place.read('gateway.json'))['base_url']!;
   for (const args of [
