@@ -22,25 +22,24 @@ const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const STREAMS = 500;
-const TOKENS = DEEP ? 4_000 : 500;
-const STALL_MS = DEEP ? 60_000 : 8_000;
-const DRAIN_MS = 2_000;
+const TOKENS = DEEP ? 4_000 : 250;
+const STALL_MS = DEEP ? 60_000 : 6_000;
+const DRAIN_MS = 1_500;
 const DRAIN_BYTES = 1_000_000;
 /** Much more than the sockets between can hold. */
 const FLOOD_BYTES = 256 * MIB;
 const FLOOD_TOKENS = FLOOD_BYTES / 8;
 const UPLOAD_BYTES = 24 * MIB;
-/** What one stalled stream may hold in the gateway and in the proxy together, kernel aside. */
-const HELD_MAX = 2 * 256 * KIB;
-/** What the upstream of this process and counting add to it. */
-const SLACK = 64 * KIB;
+/** What one stalled reply may hold in the gateway and in the proxy together, and a stalled upload in the proxy. The kernel's own buffers are not in it. */
+const REPLY_HELD_MAX = 512 * KIB;
+const UPLOAD_HELD_MAX = 768 * KIB;
+/** Of processes that carry five hundred streams anyway. */
 const GROWTH_MAX = 64 * MIB;
 
 let upstream: TestProvider;
 let flood: Firehose;
 /** Takes requests and reads nothing of their bodies. */
 let deaf: Server;
-let deafLeft: number;
 let gateway: Gateway;
 let proxy: ProvideProcess;
 let clients: Agent;
@@ -64,11 +63,7 @@ api_base = "${url}"
 beforeAll(async () => {
   upstream = await startProvider();
   flood = await startFirehose({ events: FLOOD_BYTES / 16_384, eventBytes: 16_384 });
-  deafLeft = 0;
-  deaf = createServer((asked) => {
-    asked.pause();
-    asked.once('close', () => (deafLeft += 1));
-  }).listen(0, '127.0.0.1');
+  deaf = createServer((asked) => asked.pause()).listen(0, '127.0.0.1');
   await once(deaf, 'listening');
   gateway = await startGateway({
     toml: `${SIGN_IN_TOML}
@@ -174,12 +169,13 @@ async function flow(key: string, count: number, { beside = 0, padding = '' } = {
   return took;
 }
 
-/** Resolves when nothing of this moves any more, with what it says then. */
-async function still(figure: () => number): Promise<number> {
+/** Resolves when this does not move any more, with what it is then. A machine may be so busy that nothing moves for a while: the calls in between show that all could. */
+async function still(key: string, figure: () => number): Promise<number> {
   for (let last = figure(), turns = 0; ; last = figure()) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let turn = 0; turn < 5; turn++) await (await post(key, chat('!tokens:1'))).body.dump();
+    await new Promise((resolve) => setTimeout(resolve, 40));
     turns = figure() === last ? turns + 1 : 0;
-    if (turns === 6) return last;
+    if (turns === 5) return last;
   }
 }
 
@@ -188,8 +184,6 @@ const peaks = () => ({ gateway: residentPeak(gateway.pid), proxy: residentPeak(p
 test('a client that never reads stalls its own stream of five hundred, and no other', async () => {
   const crowd = await gateway.openAccount('crowd', 100);
   const staller = await gateway.openAccount('staller', 1_000);
-  // Both processes warm up.
-  await flow(crowd.key, STREAMS);
   const alone = await flow(crowd.key, STREAMS - 1);
   const peaksAlone = peaks();
 
@@ -197,9 +191,10 @@ test('a client that never reads stalls its own stream of five hundred, and no ot
   const head = once(client.socket, 'data');
   const cut = once(client.socket, 'close');
   await until(() => flood.sent.bytes > 0);
-  const sent = await still(() => flood.sent.bytes);
+  const sent = await still(crowd.key, () => flood.sent.bytes);
   const stalledAt = performance.now();
-  const held = sent - bytesInKernel(floodPort()) - bytesInKernel((client.socket as Socket).localPort!);
+  const withClient = bytesInKernel((client.socket as Socket).localPort!);
+  const held = sent - bytesInKernel(floodPort()) - withClient;
 
   const beside = await flow(crowd.key, STREAMS - 1, { beside: 1 });
   const peaksBeside = peaks();
@@ -211,7 +206,7 @@ test('a client that never reads stalls its own stream of five hundred, and no ot
     )}`,
   );
   expect(beside).toBeLessThan(3 * alone + 1_000);
-  expect(held).toBeLessThan(HELD_MAX + SLACK);
+  expect(held).toBeLessThan(REPLY_HELD_MAX);
   expect(peaksBeside.gateway - peaksAlone.gateway).toBeLessThan(GROWTH_MAX);
   expect(peaksBeside.proxy - peaksAlone.proxy).toBeLessThan(GROWTH_MAX);
 
@@ -226,32 +221,31 @@ test('a client that never reads stalls its own stream of five hundred, and no ot
   const { data: generation } = (await response.json()) as { data: { cost_micro_usdc: number } };
   expect(generation).toMatchObject({ state: 'settled', estimated: true, cancelled: true, provider: proxy.id });
   expect(generation.cost_micro_usdc).toBe(await spent(staller.account, 1_000));
-  // A token for each 4 bytes, at 2 micro-USD.
-  expect(generation.cost_micro_usdc).toBeGreaterThan(((sent - HELD_MAX - SLACK + DRAIN_BYTES / 2) / 4) * 2);
-  expect(generation.cost_micro_usdc).toBeLessThan((flood.sent.bytes / 4) * 2 + 100);
+  // A token for each 4 bytes, at 2 micro-USD: of what the client could have read, of what was held for it, and of what was read on until the bound.
+  expect(generation.cost_micro_usdc).toBeGreaterThan(((withClient + DRAIN_BYTES / 2) / 4) * 2);
+  expect(generation.cost_micro_usdc).toBeLessThan(((withClient + REPLY_HELD_MAX + 2 * DRAIN_BYTES) / 4) * 2);
 }, 120_000);
 
 test('an upload that its upstream does not read is held back, and others go beside it', async () => {
   const { key, account } = await gateway.openAccount('uploader', 100);
+  const other = await gateway.openAccount('beside the uploader', 100);
   const read = bytesRead(proxy.pid);
   const client = await postLazily(gateway.baseUrl, key, chat('x'.repeat(UPLOAD_BYTES), { model: 'crowd/deaf' }));
   await until(() => bytesInKernel(portOf(deaf)) > 0);
-  const taken = (await still(() => bytesRead(proxy.pid))) - read;
-  const inKernel = bytesInKernel(portOf(deaf));
+  const inKernel = await still(other.key, () => bytesInKernel(portOf(deaf)));
+  const taken = bytesRead(proxy.pid) - read;
   console.log(`  of an upload the proxy took ${Math.round(taken / KIB)} KiB, of which it passed on ${Math.round(inKernel / KIB)} KiB`);
   expect(taken).toBeLessThan(UPLOAD_BYTES / 2);
-  expect(taken - inKernel).toBeLessThan(HELD_MAX);
+  expect(taken - inKernel).toBeLessThan(UPLOAD_HELD_MAX);
 
   const peaksBefore = peaks();
-  await flow(key, STREAMS / 5, { beside: 1, padding: 'x'.repeat(200 * KIB) });
+  await flow(other.key, STREAMS / 5, { beside: 1, padding: 'x'.repeat(200 * KIB) });
   expect(bytesInKernel(portOf(deaf))).toBe(inKernel);
   expect(peaks().proxy - peaksBefore.proxy).toBeLessThan(GROWTH_MAX);
-  const paid = upstream.log.reduce((sum, call) => sum + call.promptTokens + 2 * call.plannedTokens, 0);
 
   client.socket.destroy();
-  await until(() => deafLeft === 1);
   await until(async () => (await gauge('tollgate_locks_held')) === 0);
-  expect(await spent(account, 100)).toBe(paid);
+  expect(await spent(account, 100)).toBe(0);
 }, 60_000);
 
 test('five hundred clients that leave at once leave nothing behind', async () => {

@@ -58,6 +58,25 @@ describe('another gateway', () => {
     expect(await failed.promise).toBe('far: ECONNREFUSED');
   });
 
+  it('that is not there is told of once, until it has been there', async () => {
+    const far = await scene.far(answer);
+    const between = await startFaultProxy({ port: far.port });
+    scene.later(() => between.stop());
+    const told: string[] = [];
+    const peers = scene.peers({ onError: (node) => told.push(node.url) });
+    const url = `https://127.0.0.1:${between.port}`;
+    for (const times of [1, 2]) {
+      between.refuse = true;
+      for (let call = 0; call < 3; call += 1) await expect(reply(open(peers, url, {}, true))).rejects.toThrow('reset with code');
+      expect(told).toEqual(Array(times).fill(url));
+      between.heal();
+      expect(String((await reply(open(peers, url, {}, true))).body)).toBe('served');
+      const session = peers.session({ id: 'far', url });
+      between.halfClose('down');
+      await closed(session as Parameters<typeof closed>[0]);
+    }
+  });
+
   it('that accepts and says nothing fails a call after the time for connecting', async () => {
     const far = await scene.far(answer);
     const between = await startFaultProxy({ port: far.port });

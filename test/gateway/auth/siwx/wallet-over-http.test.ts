@@ -21,11 +21,21 @@ import { LIMITS } from '../../account/gateway-world.ts';
 import { openTestDatabase } from '../../test-database.ts';
 import { DOMAIN, encode, evmWallet, fieldsFor, headerFor, iso, solanaWallet, START, textOf, type TestWallet } from './wallets.ts';
 
+interface Body {
+  readonly error: { readonly type: string; readonly message: string };
+  readonly data: { readonly hash: string; readonly label: string };
+  readonly key: string;
+  readonly nonce: string;
+  readonly example: string;
+  readonly caip_account_id: string;
+  readonly [other: string]: unknown;
+}
+
 interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // oxlint-disable-next-line typescript/no-explicit-any -- the answers of many endpoints
-  readonly body: any;
+  /** Of many endpoints: what is in it is for the expectations to say. */
+  readonly body: Body;
 }
 
 /** The account endpoints of a gateway at which wallets sign in, on a real socket. */
@@ -64,7 +74,7 @@ async function world({ failuresPerMinute = 1_000, domains = [DOMAIN] }: { failur
       headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return { status: response.status, headers: response.headers, body: await response.json() };
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
   };
   const nonce = async (): Promise<string> => (await call('GET', '/auth/nonce')).body.nonce;
   const signed = async (wallet: TestWallet, fresh: string | null = null) => ({ 'sign-in-with-x': await headerFor(wallet, { nonce: fresh }) });
