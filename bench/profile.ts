@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator } from './generator.ts';
+import { HOPS } from './hops.ts';
 import { jobFor, warmUp } from './measure.ts';
 import { BURST_CONNECTIONS, OPEN_PER_SECOND, SMALL_CONNECTIONS } from './plan.ts';
 import { announcedPort, cpuByThread, cpuMicros, startProgram } from './program.ts';
@@ -13,7 +14,7 @@ const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate
   small  ${SMALL_CONNECTIONS} connections, one call after the other
   burst  ${BURST_CONNECTIONS} connections, streams of ${BURST_EVENTS} events
   rate   small calls, ${OPEN_PER_SECOND} a second
-The profiles stay in bench/results/profile/ for Chrome's developer tools.
+Targets are those of the bench, and ${HOPS.map(({ name }) => name).join(', ')}. The profiles stay in bench/results/profile/ for Chrome's developer tools.
 `;
 
 const LOADS = {
@@ -75,7 +76,7 @@ async function main(): Promise<void> {
       help: { type: 'boolean' },
     },
   });
-  const kind = TARGETS.find(({ name }) => name === values.target);
+  const kind = [...TARGETS, ...HOPS].find(({ name }) => name === values.target);
   const load = Object.hasOwn(LOADS, values.load) ? LOADS[values.load as keyof typeof LOADS] : null;
   if (values.help || !kind || !load) return void process.stdout.write(HELP);
   const [model, shape] = load;

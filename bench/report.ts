@@ -42,7 +42,7 @@ export interface Figures {
   readonly errors: number;
 }
 
-function median(values: readonly (number | null)[]): number | null {
+export function median(values: readonly (number | null)[]): number | null {
   const sorted = values.filter((value) => value !== null && Number.isFinite(value)).toSorted((a, b) => a! - b!) as number[];
   if (sorted.length === 0) return null;
   const middle = Math.floor(sorted.length / 2);
@@ -97,7 +97,7 @@ export function figuresOf(run: Run): readonly Figures[] {
 }
 
 const show = (value: number | null, digits: number, sign = '') => (value === null ? '–' : `${value > 0 ? sign : ''}${value.toFixed(digits)}`);
-const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
   [head, head.map((_cell, index) => (index === 0 ? '---' : '---:')), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 
 /** The whole report as markdown. */

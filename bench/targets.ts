@@ -157,7 +157,8 @@ async function loopDelay(gateway: Discovery): Promise<number | null> {
   return found ? Number(found[1]) * 1000 : null;
 }
 
-function modelsText(upstreamPort: number): string {
+/** Blocks of a TOML file: one service for each of the upstream's models. */
+export function modelsText(upstreamPort: number): string {
   return Object.values(MODELS)
     .map(
       (model) => `

@@ -16,19 +16,27 @@ export interface PriceBook {
 const PUT_PRICE = loadStatement(import.meta.url, './sql/put-price.sql');
 const FIND_PRICE = loadStatement(import.meta.url, './sql/find-price.sql');
 
+/** Versions of one transaction: a provider with thousands of prices does not keep the ledger waiting for all of them. */
+const GROUP_MAX = 200;
+/** Versions that are known not to need writing. */
+const KNOWN_MAX = 100_000;
+
 /** Every price that calls were ever made with: immutable, so that a charge can be recomputed years later. */
 export function createPriceBook(database: Database, now: () => number = Date.now): PriceBook {
   const known = new Set<string>();
   return {
     async remember(versions) {
-      const fresh = versions.filter(({ id }) => !known.has(id));
-      if (fresh.length === 0) return;
-      await database.batch(
-        fresh
-          .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-          .map(({ id, provider, service, rates }) => ({ statement: PUT_PRICE, params: [id, provider, service, ratesToText(rates), now()] })),
-      );
-      for (const { id } of fresh) known.add(id);
+      const fresh = versions.filter(({ id }) => !known.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1));
+      for (let from = 0; from < fresh.length; from += GROUP_MAX) {
+        const group = fresh.slice(from, from + GROUP_MAX);
+        await database.batch(
+          group.map(({ id, provider, service, rates }) => ({ statement: PUT_PRICE, params: [id, provider, service, ratesToText(rates), now()] })),
+        );
+        for (const { id } of group) {
+          if (known.size >= KNOWN_MAX) known.delete(known.values().next().value!);
+          known.add(id);
+        }
+      }
     },
     async find(id) {
       const row = (await database.query(FIND_PRICE, [id]))[0];

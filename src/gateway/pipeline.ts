@@ -21,6 +21,8 @@ export interface CallRequest {
   readonly preferences: RoutePreferences;
   /** Calls with the same key prefer the provider that served the last one. */
   readonly stickyKey: string | null;
+  /** Images that the prompt holds. */
+  readonly images: number;
   readonly stream: boolean;
   readonly exchange: Exchange;
   /**
@@ -113,7 +115,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         offered = offered.length === 0 ? resolved.offers : [...offered, ...resolved.offers];
         if (candidates.length >= options.attemptsMax) continue;
         const preferences = resolved.sort ? { ...request.preferences, sort: resolved.sort } : request.preferences;
-        for (const offer of router.choose(resolved.offers, preferences, request.stickyKey)) {
+        for (const offer of router.choose(resolved.offers, preferences, request.stickyKey, request.images)) {
           if (candidates.length >= options.attemptsMax) break;
           try {
             candidates.push({ offer, estimate: estimate(offer, request.estimate(offer)) });

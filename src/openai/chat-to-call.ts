@@ -38,6 +38,7 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
     preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
     // One account's sessions say nothing about another's.
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
+    images: size.images,
     stream,
     exchange,
     estimate(offer) {

@@ -7,7 +7,7 @@ import { ask, type Spine } from '../support/spine.ts';
 
 const WITHIN_MS = 1_000;
 /** Tunnels ask again with their pings, four times in `tunnel.silence_ms`. */
-const TUNNEL_WITHIN_MS = 6_000;
+const TUNNEL_WITHIN_MS = 2_500;
 
 let cluster: Cluster<Spine>;
 beforeAll(async () => {

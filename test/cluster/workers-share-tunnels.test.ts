@@ -84,7 +84,7 @@ test('whichever process a call lands on', async () => {
   await expectBooksInOrder();
 });
 
-test('and after each of them was killed: its proxies come back, and the other goes on', async () => {
+test('and after each of them was killed: its proxies come back, and the other goes on', { timeout: 60_000 }, async () => {
   for (const pid of children(gateway.pid)) {
     process.kill(pid, 'SIGKILL');
     await until(() => running([pid]).length === 0, 'it is gone');

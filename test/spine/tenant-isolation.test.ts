@@ -16,6 +16,8 @@ const PUBLIC: readonly RegExp[] = [
   /^\/\.well-known\/jwks\.json$/,
   /^\/api\/v1\/(ping|auth\/nonce|models|models\/\*|providers|providers\/:id|tools|agents|agents\/\*)$/,
 ];
+/** Where proxies dial in: a request that is no dial is told so, whoever sends it. */
+const isTunnel = ({ path }: Route) => path === '/api/v1/provider/tunnel';
 const isPublic = ({ path }: Route) => PUBLIC.some((pattern) => pattern.test(path));
 const isAdmin = ({ path }: Route) => path.startsWith('/admin/');
 
@@ -30,7 +32,7 @@ beforeAll(async () => {
   spine = await startSpine({ toml: UNHURRIED });
   owner = await spine.tenant('owner', '1');
   stranger = await spine.tenant('stranger', '1');
-  routes = routesOf(spine.app.server);
+  routes = routesOf(spine.app.server).filter((route) => !isTunnel(route));
   const response = await spine.post('/chat/completions', ask('the secret of the owner !tokens:3', { metadata: { canary: 'owner-canary' } }), {
     authorization: `Bearer ${owner.key}`,
   });

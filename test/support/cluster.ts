@@ -45,6 +45,8 @@ export async function startProcessCluster(options: ClusterOptions): Promise<Clus
     startGateway({
       databaseUrl,
       env,
+      // Several start at once, on a machine that may be busy.
+      timeoutMs: 55_000,
       toml: `${toml.replaceAll('{provider}', provider.url)}\n${CLUSTER_TOML}`,
       ...(redisUrl === undefined ? {} : { redisUrl }),
     }),

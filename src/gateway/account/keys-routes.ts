@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Ledger } from '#billing';
-import type { KeyStore, NewKeyFields } from '../auth/key-store.ts';
+import type { KeyChanges, KeyStore, NewKeyFields } from '../auth/key-store.ts';
 import { requireFreshSignature } from '../auth/siwx/fresh-signature.ts';
 import type { Nonces } from '../auth/siwx/nonces.ts';
 import type { Caller } from '../call.ts';
@@ -84,7 +84,8 @@ export function addKeysRoutes(
     {
       schema: {
         summary: 'Change a key',
-        description: 'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again.',
+        description:
+          'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again. A wallet signs in with a nonce of `/auth/nonce` for anything but a new name or a stop.',
         tags: ['Account'],
         params: hashParams,
         body: keyChangesSchema,
@@ -94,7 +95,9 @@ export function addKeysRoutes(
     async (request) => {
       const { caller } = admissionOf(request);
       await requireFullRights(keys, caller);
-      const record = await keys.update(caller.account, request.params.hash, parseKeyBody(request.body ?? {}, now()));
+      const changes = parseKeyBody(request.body ?? {}, now());
+      if (mayLoosen(changes)) await requireFreshSignature(caller, deps.nonces);
+      const record = await keys.update(caller.account, request.params.hash, changes);
       if (!record) throw keyNotFound();
       return { data: await viewKey(record, ledger, now()) };
     },
@@ -187,6 +190,11 @@ export async function createKeyFor(
 /** The same for a key that does not exist and for one of another account. */
 export function keyNotFound(): GatewayError {
   return new GatewayError('not_found', 'Key not found');
+}
+
+/** Whether a change can make a key able to do more than it was: as good as making one, whatever header it came with. */
+function mayLoosen({ label: _label, disabled, ...others }: KeyChanges): boolean {
+  return disabled === false || Object.keys(others).length > 0;
 }
 
 /** A key that is itself limited must not make or loosen keys, or its limits would be none. Read afresh, as the cache does not know them all. */

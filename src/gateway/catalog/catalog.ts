@@ -26,12 +26,10 @@ export interface Catalog {
 
 /** What one primitive's names lead to. The results are made once, so that resolving allocates nothing. */
 interface Index {
-  readonly offers: readonly Offer[];
-  readonly byName: ReadonlyMap<string, Resolved>;
-  readonly byDirectForm: ReadonlyMap<string, Resolved>;
+  readonly byName: Map<string, Resolved>;
+  readonly byDirectForm: Map<string, Resolved>;
 }
 
-const EMPTY: Index = { offers: [], byName: new Map(), byDirectForm: new Map() };
 const SUFFIXES = Object.entries(SORT_SUFFIXES);
 /** A direct form that begins with an EVM address, whose hex is the same in either case. Ids have it in lower case. */
 const EVM_PIN = /^0x[0-9a-f]{40}:/i;
@@ -51,22 +49,55 @@ const NOT_FOUND = {
  */
 export function createCatalog(): Catalog {
   const sources = new Map<string, readonly Offer[]>();
-  let made: { readonly all: readonly Offer[]; readonly indexes: ReadonlyMap<Primitive, Index> } | null = null;
+  const indexes = new Map<Primitive, Index>();
+  const listings = new Map<Primitive | 'all', readonly Offer[]>();
+  const held = createHoldings();
   let version = 0;
 
-  /** Made when it is asked for, so that the offers of a thousand providers that come at once are indexed once. */
-  const current = () => {
-    if (made) return made;
-    const merged = new Map<string, Offer>();
-    for (const offers of sources.values()) for (const offer of offers) merged.set(offer.id, offer);
-    const all = [...merged.values()];
-    made = { all, indexes: new Map([...Map.groupBy(all, (offer) => offer.primitive)].map(([primitive, group]) => [primitive, index(group)])) };
-    return made;
+  const indexOf = (primitive: Primitive): Index => {
+    let index = indexes.get(primitive);
+    if (!index) indexes.set(primitive, (index = { byName: new Map(), byDirectForm: new Map() }));
+    return index;
+  };
+
+  /** The newest source comes last: its offer stands where two sources have the same one. */
+  const merged = (): readonly Offer[] => {
+    if (!held.overlap()) return [...sources.values()].flat();
+    return [...new Map([...sources.values()].flat().map((offer) => [offer.id, offer])).values()];
+  };
+
+  /** The offers of all sources, or of one primitive, made when they are asked for. */
+  const list = (of: Primitive | 'all'): readonly Offer[] => {
+    let offers = listings.get(of);
+    if (!offers) listings.set(of, (offers = of === 'all' ? merged() : list('all').filter(({ primitive }) => primitive === of)));
+    return offers;
+  };
+
+  /** Changes what the names of these offers lead to and leaves the others: a source that changes costs its own offers, not everybody's. */
+  const reindex = (before: readonly Offer[], after: readonly Offer[]): void => {
+    const gone = new Set(before);
+    const touched = Map.groupBy([...before, ...after], ({ primitive }) => primitive);
+    for (const [primitive, offers] of touched) {
+      const { byName, byDirectForm } = indexOf(primitive);
+      for (const offer of before) if (offer.primitive === primitive) byDirectForm.delete(directForm(offer));
+      const added = Map.groupBy(
+        after.filter((offer) => offer.primitive === primitive),
+        ({ service }) => service,
+      );
+      for (const service of new Set(offers.map((offer) => offer.service))) {
+        const kept = byName.get(service)?.offers.filter((offer) => !gone.has(offer)) ?? [];
+        const group = [...kept, ...(added.get(service) ?? [])];
+        if (group.length > 0) byName.set(service, { service, offers: group, sort: null, pinned: false });
+        else byName.delete(service);
+      }
+      for (const group of added.values())
+        for (const offer of group) byDirectForm.set(directForm(offer), { service: offer.service, offers: [offer], sort: null, pinned: true });
+    }
   };
 
   return {
     resolve(name, primitive) {
-      const { byName, byDirectForm } = current().indexes.get(primitive) ?? EMPTY;
+      const { byName, byDirectForm } = indexOf(primitive);
       const exact = byName.get(name);
       if (exact) return exact;
       const direct = EVM_PIN.test(name) ? name.slice(0, ADDRESS_LENGTH).toLowerCase() + name.slice(ADDRESS_LENGTH) : name;
@@ -77,31 +108,49 @@ export function createCatalog(): Catalog {
       const [code, kind] = NOT_FOUND[primitive];
       throw new GatewayError(code, `${kind} not found: ${printable(name)}`, { param: code === 'invalid_model' ? 'model' : undefined });
     },
-    offers: (primitive) => (primitive === undefined ? current().all : (current().indexes.get(primitive) ?? EMPTY).offers),
+    offers: (primitive) => list(primitive ?? 'all'),
     replace(source, offers) {
       const ids = new Set<string>();
       for (const offer of offers) {
         if (ids.has(offer.id)) throw new Error(`source ${source} offers ${offer.id} twice`);
         ids.add(offer.id);
       }
-      // The newest source comes last: its offer stands where two sources have the same one.
+      const before = sources.get(source) ?? [];
+      const overlapped = held.overlap();
+      held.replace(before, offers);
       sources.delete(source);
       if (offers.length > 0) sources.set(source, [...offers]);
-      made = null;
+      listings.clear();
       version++;
+      if (!overlapped && !held.overlap()) return reindex(before, offers);
+      indexes.clear();
+      reindex([], list('all'));
     },
     version: () => version,
   };
 }
 
-/** The name that leads to a result without a suffix. */
-const nameOf = (found: Resolved): string => (found.pinned ? directForm(found.offers[0]!) : found.service);
-
-function index(offers: readonly Offer[]): Index {
-  const result = (service: string, group: readonly Offer[], pinned: boolean): Resolved => ({ service, offers: group, sort: null, pinned });
+/** How many sources have each offer. */
+function createHoldings(): { replace(before: readonly Offer[], after: readonly Offer[]): void; overlap(): boolean } {
+  const counts = new Map<string, number>();
+  let several = 0;
   return {
-    offers,
-    byName: new Map([...Map.groupBy(offers, (offer) => offer.service)].map(([service, group]) => [service, result(service, group, false)])),
-    byDirectForm: new Map(offers.map((offer) => [directForm(offer), result(offer.service, [offer], true)])),
+    replace(before, after) {
+      for (const { id } of before) {
+        const left = counts.get(id)! - 1;
+        if (left === 1) several--;
+        if (left === 0) counts.delete(id);
+        else counts.set(id, left);
+      }
+      for (const { id } of after) {
+        const count = (counts.get(id) ?? 0) + 1;
+        if (count === 2) several++;
+        counts.set(id, count);
+      }
+    },
+    overlap: () => several > 0,
   };
 }
+
+/** The name that leads to a result without a suffix. */
+const nameOf = (found: Resolved): string => (found.pinned ? directForm(found.offers[0]!) : found.service);

@@ -11,7 +11,9 @@ const UNPRINTABLE_ALL = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const SERVICE_NAME = /^[A-Za-z0-9._/:-]{1,128}$/;
 const PROVIDER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$/;
 /** A base58 Ed25519 key or an EVM address before the first colon: the direct form of another provider's service. */
-const DIRECT_FORM = /^(?:[1-9A-HJ-NP-Za-km-z]{43,44}|0x[0-9A-Fa-f]{40}):/;
+const DIRECT_FORM = /^(?:[1-9A-HJ-NP-Za-km-z]{32,44}|0[xX][0-9A-Fa-f]{40}):/;
+/** The same in any case, in which names are compared: a name that is another provider's key would be chosen in its stead. */
+const PUBLIC_KEY = /^(?:[1-9A-Z]{32,44}|0x[0-9a-f]{40})$/i;
 const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['prototype', ...Object.getOwnPropertyNames(Object.prototype)]);
 
 /** True of names that every object has, which a lookup by name would find. */
@@ -36,6 +38,7 @@ export function providerNameFault(name: string): string | null {
   if (!PROVIDER_NAME.test(name)) return 'must be 1 to 64 characters of A-Z a-z 0-9 space . _ -, beginning with a letter or digit';
   if (name.includes('..')) return 'must not contain ".."';
   if (PROTOTYPE_NAMES.has(name)) return 'must not be a reserved word such as "constructor"';
+  if (PUBLIC_KEY.test(name)) return 'must not look like a public key, by which consumers choose a provider';
   return null;
 }
 

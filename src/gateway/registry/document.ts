@@ -1,6 +1,6 @@
 import { BLOCK_TABLES, BLOCKS, readOffers } from '../config-blocks/blocks.ts';
 import { ConfigError, show, type ConfigProblem } from '../config-problem.ts';
-import { complain, isTable, unknownKey, type Reading } from '../config-reading.ts';
+import { complain, isTable, unknownKey, type Reading, type Table } from '../config-reading.ts';
 import type { Service, ServiceConfig } from '../config.ts';
 import { GatewayError } from '../errors.ts';
 import { parseJson } from '../json-guard.ts';
@@ -13,6 +13,9 @@ const DEPTH_MAX = 8;
 /** A block has some twenty keys; a server of many tools with prices of their own has more. */
 const KEYS_PER_SERVICE = 64;
 const KEYS_MORE = 2_000;
+/** Prices of parts (a tool, a tier) that services may have on the average, and on top of that: each is a version that is kept for ever. */
+const PARTS_PER_SERVICE = 4;
+const PARTS_MORE = 2_000;
 
 /** A registration that cannot be taken, with everything that is wrong with it. Nothing of it was registered. */
 export class RegistrationError extends Error {
@@ -77,7 +80,27 @@ function readDocument(document: unknown, servicesMax: number, reading: Reading):
     complain(reading, 'version', `is ${show(document['version'])}`, `${VERSION}, the one version that this gateway reads`);
   const known: readonly string[] = ['version', ...BLOCK_TABLES];
   for (const key of Object.keys(document)) if (!known.includes(key)) unknownKey(key, key, known, reading);
+  const parts = countParts(document);
+  const partsMax = PARTS_MORE + PARTS_PER_SERVICE * servicesMax;
+  if (parts > partsMax) {
+    complain(reading, 'document', `has ${parts} prices of tools, tiers and resolutions`, `at most ${partsMax}`);
+    return [];
+  }
   const services = readOffers(document, { max: servicesMax, oneProvider: true }, reading);
   if (services.length === 0 && reading.problems.length === 0) complain(reading, 'document', 'offers nothing', 'at least one service');
   return services;
+}
+
+/** Before anything of it is read: that takes a while where there are many. */
+function countParts(document: Table): number {
+  let count = 0;
+  for (const table of BLOCK_TABLES) {
+    const blocks = document[table];
+    if (!Array.isArray(blocks)) continue;
+    for (const block of blocks as readonly unknown[]) {
+      const pricing = isTable(block) ? block['pricing'] : null;
+      if (isTable(pricing)) for (const prices of Object.values(pricing)) if (isTable(prices)) count += Object.keys(prices).length;
+    }
+  }
+  return count;
 }

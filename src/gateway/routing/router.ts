@@ -48,8 +48,11 @@ export interface OfferStats {
 }
 
 export interface Router {
-  /** Orders offers for attempts: at most `attemptsMax`, the best first. Empty when none is acceptable and healthy. */
-  choose(offers: readonly Offer[], preferences: RoutePreferences, stickyKey: string | null): readonly Offer[];
+  /**
+   * Orders offers for attempts: at most `attemptsMax`, the best first. Empty when none is acceptable and healthy. `images`: how many the prompt
+   * holds; the price that an offer is weighed by has them in it.
+   */
+  choose(offers: readonly Offer[], preferences: RoutePreferences, stickyKey: string | null, images?: number): readonly Offer[];
   /** Remembers who served a sticky key. */
   served(stickyKey: string, offer: Offer): void;
 }

@@ -16,6 +16,8 @@ export interface RouterOptions {
 
 /** Offers below this many micro-USD per 1M, free ones among them, weigh the same: a weight stays finite. */
 const PRICE_FLOOR = 1_000;
+/** Tokens of the call that images are weighed beside. */
+const TOKENS_PER_CALL = 1_000;
 const COMPLIANCE_FLOOR = 0.05;
 
 /** An offer in the running. It is compared by `tier`, then `key`, then `draw`; the lowest is tried first. */
@@ -46,7 +48,7 @@ export function createRouter(options: RouterOptions): Router {
     return found && found.until > now() ? found.offer : null;
   };
 
-  const enter = (offers: readonly Offer[], preferences: RoutePreferences, preferred: string | null): Entry[] => {
+  const enter = (offers: readonly Offer[], preferences: RoutePreferences, preferred: string | null, images: number): Entry[] => {
     const entries: Entry[] = [];
     for (const offer of offers) {
       const standing = health.standing(offer);
@@ -58,15 +60,15 @@ export function createRouter(options: RouterOptions): Router {
         offer,
         standing,
         tier: ordered ? ORDERED : first && offer.id === preferred ? STICKY : TIERS[standing],
-        key: ordered ? place : sortKey(offer, preferences.sort, health),
-        draw: drawOf(offer, random(), health.compliance(offer)),
+        key: ordered ? place : sortKey(offer, preferences.sort, health, images),
+        draw: drawOf(priceOf(offer, images), random(), health.compliance(offer)),
       });
     }
     return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
   };
 
   return {
-    choose(offers, preferences, stickyKey) {
+    choose(offers, preferences, stickyKey, images = 0) {
       const [only] = offers;
       if (only && offers.length === 1) {
         if (!accepts(preferences, only)) return [];
@@ -77,7 +79,7 @@ export function createRouter(options: RouterOptions): Router {
       const accepted = narrow(offers, preferences);
       const [first] = accepted;
       if (!first) return [];
-      const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service));
+      const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service), images);
       const [best, ...others] = entries;
       if (!best) return [];
       if (best.standing === 'probe') health.probing(best.offer);
@@ -123,12 +125,12 @@ function isProvider({ provider: { id, name } }: Offer, wanted: string): boolean 
   return id.startsWith('0x') && id === wanted.toLowerCase();
 }
 
-function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health): number {
+function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health, images: number): number {
   switch (sort) {
     case null:
       return 0;
     case 'price':
-      return blendedPrice(offer);
+      return priceOf(offer, images);
     case 'latency':
       return health.latencyMs(offer) ?? Number.MAX_VALUE;
     case 'throughput':
@@ -137,10 +139,16 @@ function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health): 
 }
 
 /** A number whose lowest of several falls to each offer with a chance in proportion to its weight: an exponential variate divided by the weight. */
-function drawOf(offer: Offer, random: number, compliance: number): number {
-  const price = Math.max(PRICE_FLOOR, blendedPrice(offer));
+function drawOf(blended: number, random: number, compliance: number): number {
+  const price = Math.max(PRICE_FLOOR, blended);
   const trust = Math.max(COMPLIANCE_FLOOR, compliance);
   return (-Math.log(1 - random) * price * price) / (trust * trust);
+}
+
+/** What a call with so many images weighs an offer by: one that is cheap by the token may be dear by the image. */
+function priceOf(offer: Offer, images: number): number {
+  const blended = blendedPrice(offer);
+  return images === 0 || offer.primitive !== 'model' ? blended : blended + (Number(offer.price.rates.image ?? 0n) * images) / TOKENS_PER_CALL;
 }
 
 const prices = new WeakMap<Offer, number>();

@@ -91,7 +91,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         version,
         silenceMs: config.silenceMs,
         limits,
-        stillAdmitted: async () => !admitted.byKey || stillOpens(options.authenticate, request, address),
+        stillAdmitted: () => stillOpens(options.authenticate, request, address),
       });
       tunnels.set(tunnel.connection.id, tunnel);
       void tunnel.closed.then(() => tunnels.delete(tunnel.connection.id));

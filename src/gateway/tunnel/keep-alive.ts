@@ -11,12 +11,10 @@ export interface KeepAliveOptions {
   readonly silenceMs: number;
   /** Nothing came, and nothing of what waits to be sent was taken, for that long. */
   readonly silent: () => void;
-  /** Each turn. */
-  readonly turn: () => void;
 }
 
 /** Pings a proxy and watches whether it lives. Returns how to stop. */
-export function keepAlive({ session, wire, silenceMs, silent, turn }: KeepAliveOptions): () => void {
+export function keepAlive({ session, wire, silenceMs, silent }: KeepAliveOptions): () => void {
   let read = wire.bytesRead;
   let taken = 0;
   let backlog = false;
@@ -37,7 +35,6 @@ export function keepAlive({ session, wire, silenceMs, silent, turn }: KeepAliveO
         asked = false;
       });
     }
-    turn();
   }, silenceMs / TURNS).unref();
   return () => clearInterval(timer);
 }

@@ -26,7 +26,7 @@ export interface TunnelOptions {
   readonly version: string;
   readonly silenceMs: number;
   readonly limits: TunnelLimits;
-  /** Whether the credential that the proxy dialled in with still opens the gateway; true where that cannot be told. Asked now and then. */
+  /** Whether the key that the proxy dialled in with still opens the gateway; true where that cannot be told. Not asked of a wallet. */
   readonly stillAdmitted: () => Promise<boolean>;
 }
 
@@ -61,6 +61,8 @@ export interface Tunnel {
 const CLOSE = { normal: 1000, goingAway: 1001, policyViolation: 1008, tryAgainLater: 1013 } as const;
 
 const CHALLENGE_BYTES = 32;
+/** Between looks at whether a provider's key is still good. */
+const RECHECK_MS = 500;
 
 /** Runs HTTP/2 over an accepted WebSocket, with the gateway as its client, and takes what the proxy registers. */
 export function openTunnel(options: TunnelOptions): Tunnel {
@@ -95,12 +97,9 @@ export function openTunnel(options: TunnelOptions): Tunnel {
       socket.terminate();
       end(CLOSE.policyViolation, `the proxy was silent for ${silenceMs / 1000} s`);
     },
-    turn() {
-      void options.stillAdmitted().then((still) => {
-        if (!still) end(CLOSE.policyViolation, 'the credential that the proxy came with is no longer valid');
-      });
-    },
   });
+  // A key is revoked everywhere within a second, and what it opened with it. A wallet's sign-in was for this connection.
+  if (admitted.byKey) every(RECHECK_MS, recheckKey);
 
   const opening = later(limits.handshakeMs, () => end(CLOSE.policyViolation, 'the proxy did not open its side of the tunnel in time'));
   const control = openControl(session, {
@@ -202,11 +201,19 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     if (state === 'over') return;
     leave();
     state = 'over';
-    for (const timer of timers) clearTimeout(timer);
+    for (const timer of timers) clearInterval(timer);
     stopPinging();
     socket.close(code, why.replaceAll(/[^ -~]/g, '?').slice(0, CLOSE_REASON_BYTES_MAX));
     session.destroy();
     observer.left?.(connection, why);
+  }
+
+  async function recheckKey(): Promise<void> {
+    if (!(await options.stillAdmitted())) end(CLOSE.policyViolation, 'the key that the proxy came with is no longer valid');
+  }
+
+  function every(ms: number, what: () => Promise<void>): void {
+    timers.add(setInterval(() => void what(), ms).unref());
   }
 
   function later(ms: number, what: () => void): NodeJS.Timeout {

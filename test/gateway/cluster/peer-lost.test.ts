@@ -71,9 +71,9 @@ describe('another gateway', () => {
       expect(told).toEqual(Array(times).fill(url));
       between.heal();
       expect(String((await reply(open(peers, url, {}, true))).body)).toBe('served');
-      const session = peers.session({ id: 'far', url });
+      const kept = peers.session({ id: 'far', url });
       between.halfClose('down');
-      await closed(session as Parameters<typeof closed>[0]);
+      await closed(kept);
     }
   });
 

@@ -38,6 +38,9 @@ describe('the name of a model', () => {
     'x'.repeat(1_000_000),
     '4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS:gpt-4o',
     '0x52908400098527886E0F7030069857D2E4169EE7:gpt-4o',
+    '0X52908400098527886E0F7030069857D2E4169EE7:gpt-4o',
+    // Keys that begin with zeros are shorter.
+    '111vRjXUKGfvwnParsHAS3HuSVzV5cA4Mcphg:gpt-4o',
   ])('may not be %j', (name) => {
     const problems = problemsOf(modelBlock({ name: toml(name) }));
     expect(problems).toMatchObject([{ key: 'models[0].name' }]);
@@ -58,7 +61,18 @@ describe('the name that people read', () => {
 });
 
 describe('the name of a provider', () => {
-  test.each(['Acme', 'Acme Inc.', 'a', '3rd_party-x'])('may be %s', (name) => {
+  const KEY = '4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS';
+  const ADDRESS = '0x52908400098527886E0F7030069857D2E4169EE7';
+  test.each([KEY, KEY.toLowerCase(), KEY.toUpperCase(), ADDRESS, ADDRESS.toLowerCase(), ADDRESS.toUpperCase()])(
+    'may not be %s, by which consumers choose another provider',
+    (name) => {
+      expect(problemsOf(modelBlock({ provider_name: toml(name) }))).toMatchObject([
+        { key: 'models[0].provider_name', wrong: expect.stringContaining('public key') },
+      ]);
+    },
+  );
+
+  test.each(['Acme', 'Acme Inc.', 'a', '3rd_party-x', 'Research Institute of Language Models'])('may be %s', (name) => {
     expect(load(modelBlock({ provider_name: toml(name) })).services[0]!.service.providerName).toBe(name);
   });
 

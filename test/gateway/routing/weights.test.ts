@@ -49,6 +49,15 @@ describe('offers are drawn', () => {
     expectShares(shares(offers), { A: 1, B: 1 });
   });
 
+  test('by what images cost as well where the prompt holds some', () => {
+    const cheap = offer({ provider: 'A', pricing: { prompt: 1, completion: 2, image: 0.001 } });
+    const trap = offer({ provider: 'B', pricing: { prompt: 0, completion: 0, image: 100 } });
+    const { router } = setUp();
+    for (let round = 0; round < 1_000; round++) expect(names(router.choose([trap, cheap], NO_PREFERENCES, null, 1))).toEqual(['A', 'B']);
+    expect(names(router.choose([trap, cheap], { ...NO_PREFERENCES, sort: 'price' }, null, 1))).toEqual(['A', 'B']);
+    expect(names(router.choose([trap, cheap], { ...NO_PREFERENCES, sort: 'price' }, null, 0))).toEqual(['B', 'A']);
+  });
+
   test('evenly where they are free, and far before any that is not', () => {
     expectShares(shares([offer({ provider: 'A', price: 0 }), offer({ provider: 'B', price: 0 })]), { A: 1, B: 1 });
     expect(shares([offer({ provider: 'A', price: 0 }), offer({ provider: 'B', price: 1 })])['A']).toBeGreaterThan(0.99);

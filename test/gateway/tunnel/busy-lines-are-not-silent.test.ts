@@ -24,7 +24,6 @@ function watch() {
     wire: wire as unknown as Socket,
     silenceMs: SILENCE_MS,
     silent,
-    turn() {},
   });
   return { wire, silent, stop, pings: () => pings };
 }

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import type { ChainConfig } from '../../config.ts';
+import { networkOf } from '../client-network.ts';
 import { createQuota } from './quota.ts';
 
 /** Wallets that are contracts: whether a signature is theirs is for their code to say (EIP-1271), also before it is deployed (EIP-6492). */
@@ -33,9 +34,8 @@ export interface ContractWalletsOptions {
 }
 
 const TIMEOUT_MS = 5_000;
-/** Every check costs the operator two requests to its node: of one client, of one wallet, and in all. */
+/** Every check costs the operator two requests to its node: of one client, and in all. Not of one wallet: strangers could use up what is another's. */
 const CLIENT_PER_MINUTE = 60;
-const WALLET_PER_MINUTE = 30;
 const ALL_PER_MINUTE = 600;
 const RUNNING_MAX = 16;
 
@@ -50,7 +50,6 @@ const REVERT_WORDS = /revert|vm exec|invalid opcode|out of gas|stack underflow/i
 export function createContractWallets({ chains, now, timeoutMs = TIMEOUT_MS }: ContractWalletsOptions): ContractWallets {
   const urls = new Map(chains.map(({ network, rpcUrl }) => [network, rpcUrl]));
   const clientQuota = createQuota({ perMinute: CLIENT_PER_MINUTE, now });
-  const walletQuota = createQuota({ perMinute: WALLET_PER_MINUTE, now });
   const quota = createQuota({ perMinute: ALL_PER_MINUTE, now });
   let running = 0;
 
@@ -64,7 +63,7 @@ export function createContractWallets({ chains, now, timeoutMs = TIMEOUT_MS }: C
     async verify({ network, address, text, signature, client }) {
       const url = urls.get(network);
       if (url === undefined || !HEX.test(signature) || signature.endsWith(ERC_8010_SUFFIX)) return false;
-      const wait = clientQuota.take(client) || walletQuota.take(`${network}:${address}`) || quota.take('');
+      const wait = clientQuota.take(networkOf(client)) || quota.take('');
       if (wait > 0) {
         throw new GatewayError('rate_limit_exceeded', 'Too many sign-ins of contract wallets: use one sign-in for many requests', {
           retryAfterS: wait / 1_000,

@@ -168,15 +168,32 @@ describe('a wallet', () => {
     expect((await call('POST', '/keys', headers, {})).status).toBe(201);
   });
 
-  it('changes and deletes its keys without a nonce, and those of nobody else', async () => {
+  it('renames, stops and deletes its keys without a nonce, and those of nobody else', async () => {
     const { call, nonce, signed } = await world();
     const { hash } = (await call('POST', '/keys', await signed(alice, await nonce()), {})).body.data;
     const stranger = await signed(evmWallet('mallory'));
     expect((await call('PATCH', `/keys/${hash}`, stranger, { label: 'mine' })).status).toBe(404);
     expect((await call('DELETE', `/keys/${hash}`, stranger)).status).toBe(404);
     expect((await call('PATCH', `/keys/${hash}`, await signed(alice), { label: 'renamed' })).body.data.label).toBe('renamed');
+    expect((await call('PATCH', `/keys/${hash}`, await signed(alice), { disabled: true })).status).toBe(200);
     expect((await call('DELETE', `/keys/${hash}`, await signed(alice))).status).toBe(200);
   });
+});
+
+describe('a key of a wallet', () => {
+  it.each([{ limit: null }, { limit_reset: 'daily' }, { expires_at: null }, { allowed_services: null }, { disabled: false }])(
+    'is loosened by %j with a nonce alone: a header that was caught must not free a key for ever',
+    async (change) => {
+      const { call, nonce, signed } = await world();
+      const limits = { limit: 1, expires_at: '2099-01-01T00:00:00Z', allowed_services: ['a'] };
+      const { hash } = (await call('POST', '/keys', await signed(alice, await nonce()), limits)).body.data;
+      const caught = await call('PATCH', `/keys/${hash}`, await signed(alice), change);
+      expect(caught).toMatchObject({ status: 401, body: { error: { message: expect.stringContaining('/api/v1/auth/nonce') } } });
+      const headers = await signed(alice, await nonce());
+      expect((await call('PATCH', `/keys/${hash}`, headers, change)).status).toBe(200);
+      expect((await call('PATCH', `/keys/${hash}`, headers, change)).status).toBe(401);
+    },
+  );
 });
 
 describe('a caller with a key', () => {

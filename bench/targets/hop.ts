@@ -1,0 +1,117 @@
+/**
+ * The gateway's upstream hop alone: node:http, one of its ways to an upstream, bytes through. No routing, no billing, nothing looked at.
+ * Straight to `--upstream URL`, by the tunnel of another one with `--peer URL`, else by its own. Prints what others need to know as
+ * lines of JSON: where proxies dial in, where other gateways come in, and last its port for calls.
+ */
+import { createServer, type ServerResponse } from 'node:http';
+import { parseArgs } from 'node:util';
+import fastify from 'fastify';
+import type { DirectEndpoint, Location, TunnelEndpoint } from '../../src/gateway/index.ts';
+import { createPeerListener } from '../../src/gateway/cluster/peer-listener.ts';
+import { createPeers } from '../../src/gateway/cluster/peers.ts';
+import { createIdentity } from '../../src/gateway/catalog/identity.ts';
+import { createTunnels } from '../../src/gateway/tunnel/create-tunnels.ts';
+import { servicePath } from '../../src/gateway/tunnel/wire.ts';
+import { createTunnelUpstream } from '../../src/gateway/upstream/tunnel-upstream.ts';
+import { createHttpUpstream, type UpstreamExchange } from '../../src/gateway/upstream/upstream.ts';
+import { MODELS } from '../upstream/replies.ts';
+import { announce } from './announce.ts';
+
+const { values } = parseArgs({ options: { upstream: { type: 'string' }, peer: { type: 'string' } } });
+const SECRET = Buffer.from('what the gateways of the bench share');
+const TIMES = { headTimeoutMs: 30_000, idleTimeoutMs: 30_000 };
+const TUNNEL: TunnelEndpoint = { kind: 'tunnel', provider: 'bench', basePath: servicePath('model', MODELS.small) };
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': '0123456789abcdef0123456789abcdef' };
+
+type Send = (body: string) => UpstreamExchange;
+
+const asked = (body: string) => ({ method: 'POST', path: '/chat/completions', headers: HEADERS, body }) as const;
+const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+function direct(baseUrl: string): Send {
+  const upstream = createHttpUpstream({ ...TIMES, connectionsMax: 8192 });
+  const endpoint: DirectEndpoint = { kind: 'direct', baseUrl, headers: { authorization: 'Bearer bench' } };
+  return (body) => upstream.send(endpoint, asked(body));
+}
+
+/** Takes any proxy for the bench's provider, and lets other gateways in. */
+async function tunnel(): Promise<Send> {
+  let location: Location | null = null;
+  const server = fastify({ logger: false });
+  const tunnels = createTunnels({
+    server,
+    authenticate: () => ({
+      account: 'tollgate:local:bench',
+      key: { hash: 'bench', label: 'bench', development: false, allowedServices: null, budget: null },
+      wallet: null,
+    }),
+    identity: createIdentity({ seed: '07'.repeat(32) }),
+    registry: {
+      join: async ({ id }) => void (location = { kind: 'here', connection: id }),
+      register: async () => ({ revision: 1 }),
+      leave: async () => {},
+      onSuperseded: () => () => {},
+    },
+    config: { providers: [], silenceMs: 60_000, servicesMax: 100 },
+    domains: [],
+    version: 'bench',
+  });
+  const peerListener = createPeerListener({
+    secret: SECRET,
+    host: '127.0.0.1',
+    port: 0,
+    tunnels: { session: () => (location === null ? null : tunnels.session(location.connection)) },
+  });
+  await peerListener.listen();
+  say({ peers: peerListener.url });
+  say({ dial: await server.listen({ host: '127.0.0.1', port: 0 }) });
+  const upstream = createTunnelUpstream({
+    ...TIMES,
+    tunnels,
+    peers: null,
+    registry: { locate: () => location, waitFor: async () => null },
+    waitMs: 0,
+  });
+  return (body) => upstream.send(TUNNEL, asked(body));
+}
+
+function byPeer(url: string): Send {
+  const location: Location = { kind: 'elsewhere', node: { id: 'far', url }, connection: 'the only one' };
+  const registry = { locate: () => location, waitFor: async () => location };
+  const upstream = createTunnelUpstream({ ...TIMES, tunnels: { session: () => null }, peers: createPeers({ secret: SECRET }), registry, waitMs: 0 });
+  return (body) => upstream.send(TUNNEL, asked(body));
+}
+
+async function pass(exchange: UpstreamExchange, response: ServerResponse): Promise<void> {
+  response.on('close', () => {
+    if (!response.writableFinished) exchange.abort(new Error('the client is gone'));
+  });
+  const reply = await exchange.head;
+  const passed: Record<string, string> = { 'content-type': reply.headers['content-type'] ?? 'application/json' };
+  if (reply.headers['content-length']) passed['content-length'] = reply.headers['content-length'];
+  response.writeHead(reply.status, passed);
+  for (;;) {
+    const chunks = await reply.read();
+    if (chunks === null) break;
+    // What came together goes out together, as in the gateway.
+    const room = response.write(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
+    if (!room && !response.destroyed) await new Promise<void>((resolve) => response.once('drain', resolve).once('close', resolve));
+  }
+  response.end();
+}
+
+const send = values.peer ? byPeer(values.peer) : values.upstream ? direct(values.upstream) : await tunnel();
+const server = createServer((request, response) => {
+  const parts: Buffer[] = [];
+  request.on('data', (part: Buffer) => parts.push(part));
+  request.on('end', () => {
+    pass(send((parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString()), response).catch((error: unknown) => {
+      if (!response.headersSent) response.writeHead(502);
+      response.end(String(error));
+    });
+  });
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', 4096, () => announce(server));
+// In order, so that a profiler can write what it saw.
+process.on('SIGTERM', () => process.exit(0));

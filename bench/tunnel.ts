@@ -1,0 +1,173 @@
+/** `node bench/tunnel.ts`: what the way to an upstream costs a gateway, straight, through a provider's tunnel, and through another gateway. `--help` tells the rest. */
+import { cpus, loadavg } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startGenerator, type Generator } from './generator.ts';
+import { HOPS, type Hop, type HopKind } from './hops.ts';
+import { jobFor, warmUp } from './measure.ts';
+import { BURST_CONNECTIONS, FULL, OPEN_PER_SECOND, PACED_STREAMS, QUICK, SMALL_CONNECTIONS } from './plan.ts';
+import { announcedPort, cpuMicros, startProgram } from './program.ts';
+import { median, table } from './report.ts';
+import { BURST_EVENTS, MODELS, PACED_EVENTS } from './upstream/replies.ts';
+
+const HELP = `node bench/tunnel.ts [--quick]
+
+Measures the upstream hop alone, in small servers without billing, so that nothing dilutes its cost: the CPU of the gateway's process for each call
+and each event of a stream, and calls a second. Rounds are interleaved, figures are medians. All on 127.0.0.1.
+  --quick   half a minute instead of two and a half; for orders of magnitude
+Profile one way with "node bench/profile.ts --target hop-tunnel".
+`;
+
+/** CPU on the gateway, and time for a call, against those of a call that goes straight to its upstream. */
+const BUDGET = { most: 2.5, goal: 1.8 };
+
+interface Sample {
+  readonly callsPerSecond: number;
+  readonly errors: number;
+  readonly generatorLoad: number;
+  /** CPU microseconds for each call or event. */
+  readonly gateway: number;
+  readonly proxy: number | null;
+  readonly otherGateway: number | null;
+}
+
+interface Load {
+  readonly title: string;
+  readonly unit: string;
+  run(generator: Generator, hop: Hop): Promise<Sample>;
+}
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const say = (text: string) => process.stderr.write(`${text}\n`);
+
+function loadOf(title: string, unit: string, model: string, events: number, shape: Parameters<typeof jobFor>[2]): Load {
+  return {
+    title,
+    unit,
+    async run(generator, hop) {
+      const pids = [hop.pid, hop.proxyPid, hop.otherGatewayPid];
+      const read = () => pids.map((pid) => (pid === null ? null : cpuMicros(pid)));
+      const before = read();
+      const { calls, errors, firstError, elapsedMs, generatorLoad } = await generator.run(jobFor(hop, model, shape));
+      if (calls === 0) throw new Error(firstError);
+      const after = read();
+      const [gateway, proxy, otherGateway] = pids.map((_, index) =>
+        after[index] === null ? null : (after[index]! - before[index]!) / (calls * events),
+      );
+      return { callsPerSecond: (calls / elapsedMs) * 1000, errors, generatorLoad, gateway: gateway!, proxy: proxy!, otherGateway: otherGateway! };
+    },
+  };
+}
+
+function loadsOf({ smallMs, openMs, burstMs }: typeof FULL): readonly Load[] {
+  return [
+    loadOf(`small calls, ${SMALL_CONNECTIONS} at once`, 'call', MODELS.small, 1, {
+      kind: 'closed',
+      connections: SMALL_CONNECTIONS,
+      durationMs: smallMs,
+    }),
+    loadOf(`small calls, ${OPEN_PER_SECOND}/s`, 'call', MODELS.small, 1, { kind: 'open', perSecond: OPEN_PER_SECOND, durationMs: openMs }),
+    loadOf(`bursts of ${BURST_EVENTS} events`, 'event', MODELS.burst, BURST_EVENTS, {
+      kind: 'closed',
+      connections: BURST_CONNECTIONS,
+      durationMs: burstMs,
+    }),
+    // A paced stream lasts longer than this, so that each connection carries exactly one.
+    loadOf(`${PACED_STREAMS} paced streams`, 'event', MODELS.paced, PACED_EVENTS, { kind: 'closed', connections: PACED_STREAMS, durationMs: 500 }),
+  ];
+}
+
+const number = (value: number | null) => (value === null ? '–' : value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0));
+const times = (value: number) => (Number.isFinite(value) ? `${value.toFixed(2)}×` : '–');
+
+function verdict(ratio: number): string {
+  return ratio <= BUDGET.goal ? 'goal reached' : ratio <= BUDGET.most ? 'within budget' : '**missed**';
+}
+
+/** One table for each load, a line for each way. `samples[load][way]` are its rounds. */
+function reportOf(loads: readonly Load[], samples: readonly (readonly (readonly Sample[])[])[]): string {
+  const parts = loads.map(({ title, unit }, load) => {
+    const rows = HOPS.map((kind, way) => {
+      const rounds = samples[load]![way]!;
+      const at = (pick: (sample: Sample) => number | null) => median(rounds.map(pick));
+      // Ratios are taken round by round: what else the machine does differs more between rounds than within one.
+      const ratio = median(rounds.map(({ gateway }, round) => gateway / samples[load]![0]![round]!.gateway)) ?? Number.NaN;
+      return [
+        kind.title,
+        number(at((sample) => sample.callsPerSecond)),
+        number(at((sample) => sample.gateway)),
+        way === 0 ? '1×' : times(ratio),
+        number(at((sample) => sample.proxy)),
+        number(at((sample) => sample.otherGateway)),
+        kind.name === 'hop-tunnel' ? verdict(ratio) : '',
+      ];
+    });
+    const columns = [
+      'way',
+      'calls/s',
+      `gateway CPU µs/${unit}`,
+      '÷ straight',
+      `proxy CPU µs/${unit}`,
+      `other gateway CPU µs/${unit}`,
+      `budget ≤ ${BUDGET.most}×, goal ≤ ${BUDGET.goal}×`,
+    ];
+    return `### ${title}\n\n${table(columns, rows)}`;
+  });
+  const all = samples.flat(2);
+  const errors = all.reduce((sum, sample) => sum + sample.errors, 0);
+  const notes = [
+    ...(errors > 0 ? [`**${errors} calls failed.**`] : []),
+    ...(all.some(({ generatorLoad }) => generatorLoad > 0.9)
+      ? ['The load generator used more than 0.9 of a core at times: calls/s are a floor then, CPU holds.']
+      : []),
+  ];
+  return [...parts, ...notes].join('\n\n');
+}
+
+async function measure(
+  running: readonly Hop[],
+  kinds: readonly HopKind[],
+  loads: readonly Load[],
+  generator: Generator,
+  rounds: number,
+): Promise<string> {
+  const samples: Sample[][][] = loads.map(() => kinds.map(() => []));
+  for (let round = 0; round < rounds; round++) {
+    say(`round ${round + 1} of ${rounds}`);
+    for (const [load, { run }] of loads.entries())
+      for (let turn = 0; turn < kinds.length; turn++) {
+        // Each round begins with another way.
+        const way = (turn + round) % kinds.length;
+        samples[load]![way]!.push(await run(generator, running[way]!));
+      }
+  }
+  return reportOf(loads, samples);
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean' }, help: { type: 'boolean' } } });
+if (values.help) process.stdout.write(HELP);
+else {
+  const plan = values.quick ? QUICK : FULL;
+  const loadBefore = loadavg()[0] ?? 0;
+  const upstream = startProgram([here('upstream/main.ts')]);
+  const generator = startGenerator();
+  const running: Hop[] = [];
+  try {
+    const upstreamPort = await announcedPort(upstream);
+    for (const kind of HOPS) {
+      const hop = await kind.start(upstreamPort);
+      running.push(hop);
+      await warmUp(generator, hop, values.quick ? 300 : 1000);
+    }
+    const report = await measure(running, HOPS, loadsOf(plan), generator, plan.rounds);
+    const [cpu] = cpus();
+    const machine = `${cpus().length} × ${cpu?.model.trim() ?? 'unknown CPU'}, Node ${process.version}`;
+    process.stdout.write(
+      `${new Date().toISOString()}, ${machine}, load before ${loadBefore.toFixed(1)}, medians of ${plan.rounds} rounds\n\n${report}\n`,
+    );
+  } finally {
+    for (const hop of running.reverse()) await hop.stop();
+    generator.stop();
+    await upstream.stop();
+  }
+}
