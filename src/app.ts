@@ -18,6 +18,7 @@ import { connectRedis, openDatabase, type Database } from '#store';
 import {
   accountRoutes,
   adminRoutes,
+  clientAddress,
   countAnswers,
   createArrivals,
   createAttempts,
@@ -47,6 +48,7 @@ import {
   createServer,
   createSignIn,
   createTracer,
+  createTrust,
   createTunnelObserver,
   createTunnels,
   createTunnelUpstream,
@@ -219,7 +221,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     };
     const onError: ServerOptions['onError'] = (error, request) =>
       logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
-    const server = createServer({ trustedProxies: config.trustedProxies, limits: config.limits, onError });
+    const trust = createTrust(config.trustedProxies);
+    const server = createServer({ trust, limits: config.limits, onError });
     cleanUp.push(() => server.close());
     countAnswers(server, metrics);
     await referenceRoutes(server, { version: VERSION });
@@ -231,6 +234,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       config: config.tunnel,
       domains: signIn.domains,
       version: VERSION,
+      addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),
       observer: createTunnelObserver(logger, metrics),
     });
     tunnels = ownTunnels;
@@ -299,7 +303,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       { prefix: '/api/v1' },
     );
     await server.register(nonceRoutes({ nonces, signIn, now }), { prefix: '/api/v1' });
-    await server.register(modelsRoutes({ catalog, health, registry }), { prefix: '/api/v1' });
+    await server.register(modelsRoutes({ catalog, health, registry, now }), { prefix: '/api/v1' });
     await server.register(marketRoutes({ catalog, health, registry, now }), { prefix: '/api/v1' });
     await server.register(ownPages({ admit: pipeline.admit, identity, registry, health, earnings: createEarnings(database), now }), {
       prefix: '/api/v1',

@@ -73,7 +73,7 @@ async function validate(file: string, probe: boolean): Promise<void> {
 
   print('');
   const scrub = createScrubber(secretsOf(config));
-  const checks = providerChecks(config, wallet, { env: process.env, version: VERSION, log: SILENT });
+  const checks = providerChecks(config, wallet, { env: process.env, version: VERSION, log: SILENT }, Date.now);
   const width = Math.max(...checks.map(({ name }) => name.length));
   const ok = await runChecks(checks, Date.now, ({ kind, name }, result) => {
     const mark = result.ok ? tick : paint('red', '✗');

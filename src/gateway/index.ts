@@ -23,6 +23,7 @@ export * from './account/index.ts';
 export { createIdentity, IdentityError, type Identity, type ReceiptKey } from './catalog/identity.ts';
 export { displayNameFault, printable, providerNameFault, serviceNameFault } from './catalog/names.ts';
 export { directForm, offerOfTunnel, offersFromConfig } from './catalog/offers.ts';
+export { clientAddress, createTrust, type Trust } from './client-address.ts';
 export { loadConfig, type LoadOptions } from './config-file.ts';
 export { BLOCK_TABLES } from './config-blocks/blocks.ts';
 export { readRegistration, RegistrationError, type RegistrationLimits } from './registry/document.ts';

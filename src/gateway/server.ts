@@ -2,6 +2,7 @@ import { Ajv, type AnySchema } from 'ajv';
 import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { LedgerUnavailable } from '#billing';
 import { DatabaseError } from '#store';
+import type { Trust } from './client-address.ts';
 import type { LimitsConfig } from './config.ts';
 import { answerClientError } from './client-error.ts';
 import { GatewayError } from './errors.ts';
@@ -11,8 +12,8 @@ import { requestIdOf } from './request-id.ts';
 import { asksForTunnel } from './tunnel/upgrade-request.ts';
 
 export interface ServerOptions {
-  /** IP addresses and networks whose X-Forwarded-For counts; default none. */
-  readonly trustedProxies?: readonly string[];
+  /** Whose X-Forwarded-For counts; default nobody's. */
+  readonly trust?: Trust;
   readonly limits: LimitsConfig;
   /** Told of every error that becomes a 5xx, with its cause. */
   readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
@@ -22,10 +23,10 @@ export interface ServerOptions {
  * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error shape
  * for everything that has no wire of its own.
  */
-export function createServer({ trustedProxies = [], limits, onError }: ServerOptions): FastifyInstance {
+export function createServer({ trust, limits, onError }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = Fastify({
     logger: false,
-    ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
+    ...(trust ? { trustProxy: trust } : {}),
     bodyLimit: limits.bodyBytesMax,
     requestTimeout: limits.requestTimeoutMs,
     connectionTimeout: 0,

@@ -1,6 +1,7 @@
 /* What the provider's proxy shares with the gateway: the tunnel's wire and the shapes of a configuration. The rest of the gateway is not loaded for it. */
 export * from './tunnel/wire.ts';
-export { createSocketStream, type SocketStream } from './tunnel/socket-stream.ts';
+export { createLines } from './tunnel/lines.ts';
+export { createSocketStream, SOCKET_OPTIONS, type SocketStream } from './tunnel/socket-stream.ts';
 export type { CommandTarget, HttpTarget, Service, ServiceConfig, Target } from './config.ts';
 export type { Primitive } from './call.ts';
 export { createScrubber } from './observe/redaction.ts';

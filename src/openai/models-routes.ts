@@ -1,9 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { byService, sendPage, tagPage, type Catalog, type Primitive, type Standings, type TaggedPage } from '#gateway';
+import { byService, createFreshPage, sendPage, tagPage, type Catalog, type Primitive, type Standings, type TaggedPage } from '#gateway';
 import { viewEndpoints, viewImageModel, viewModel, viewService, viewVideoModel } from './models-view.ts';
 
 export interface ModelsDeps extends Standings {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
+  readonly now: () => number;
 }
 
 const TYPES = ['chat', 'image', 'video', 'all'] as const;
@@ -20,20 +21,18 @@ const querySchema = {
 } as const;
 
 /** `GET /models`, one model, and who offers it. Public. Register it under `/api/v1`. */
-export function modelsRoutes({ catalog, ...standings }: ModelsDeps): FastifyPluginAsync {
-  const listings = new Map<string, TaggedPage>();
-  let version = -1;
+export function modelsRoutes({ catalog, now, ...standings }: ModelsDeps): FastifyPluginAsync {
+  const listings = new Map<string, () => TaggedPage>();
 
   /** Serialised once per set of offers: listings are asked for far more often than offers change. */
   function listing(type: Type, filter: Filter | undefined): TaggedPage {
-    if (version !== catalog.version()) {
-      version = catalog.version();
-      listings.clear();
-    }
     const key = `${type} ${filter ?? ''}`;
-    let found = listings.get(key);
-    if (!found) listings.set(key, (found = tagPage(viewListing(catalog, type, filter))));
-    return found;
+    let page = listings.get(key);
+    if (!page) {
+      page = createFreshPage(() => viewListing(catalog, type, filter), { version: catalog.version, now, freshMs: Infinity });
+      listings.set(key, page);
+    }
+    return page();
   }
 
   return async (app) => {

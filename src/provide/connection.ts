@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import { CONTROL_PATH, createSocketStream, TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_PROTOCOL, type RegistrationProblem } from '#gateway/wire';
+import { describeFault } from './connect-fault.ts';
 import { answerControl } from './control.ts';
 import type { Log } from './log.ts';
 import type { Wallet } from './wallet/index.ts';
@@ -177,7 +178,7 @@ export function connect(options: ConnectionOptions): Connection {
   });
   // The duplex fails with the socket; both must be listened to.
   duplex.on('error', () => {});
-  socket.on('error', (error) => lost(error.message || (error as NodeJS.ErrnoException).code || 'the connection failed'));
+  socket.on('error', (error) => lost(describeFault(error)));
   socket.on('close', () => {
     for (const timer of timers) clearTimeout(timer);
     session?.destroy();

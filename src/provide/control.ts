@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { ServerHttp2Stream } from 'node:http2';
-import { CONTROL_LINE_BYTES_MAX, registrationText, type GatewayMessage, type ProxyMessage, type RegistrationProblem } from '#gateway/wire';
-import { createLines } from './lines.ts';
+import {
+  CONTROL_LINE_BYTES_MAX,
+  createLines,
+  registrationText,
+  type GatewayMessage,
+  type ProxyMessage,
+  type RegistrationProblem,
+} from '#gateway/wire';
 import type { Wallet } from './wallet/index.ts';
 
 export interface ControlOptions {

@@ -4,6 +4,7 @@ import { toRegistrationDocument, TUNNEL_PATH, type ServiceConfig } from '#gatewa
 import { createBackoff } from './backoff.ts';
 import { createCallTable } from './call-table.ts';
 import { connect, type Connection, type Ending } from './connection.ts';
+import { credentialHeaders } from './credential.ts';
 import { createForward, type Forward } from './forward.ts';
 import type { Log } from './log.ts';
 import { refuse } from './own-reply.ts';
@@ -11,7 +12,7 @@ import type { ProviderConfig } from './provider-file.ts';
 import { createStdioForward } from './stdio/forward-to-stdio.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { superviseServer, type Supervisor } from './stdio/supervisor.ts';
-import { signInHeader, type Wallet } from './wallet/index.ts';
+import type { Wallet } from './wallet/index.ts';
 
 export interface ProxyOptions {
   readonly config: ProviderConfig;
@@ -66,7 +67,6 @@ export interface Proxy {
   kill(): void;
 }
 
-const SIGN_IN_MS = 120_000;
 /** A connection that was ready this long was a good one: the next dial is a first one. */
 const STEADY_MS = 10_000;
 const CONNECT_MS = 10_000;
@@ -100,22 +100,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     return createForward({ target, dispatcher, failed: (failure, error) => log.warn({ ...facts, failure, error }, 'the upstream failed') });
   }
 
-  async function credential(): Promise<Readonly<Record<string, string>>> {
-    if (wallet === null) return { authorization: `Bearer ${config.router.apiKey ?? ''}` };
-    const { domain } = config.router;
-    // A router that is dialled by another name than its own is signed in to by its own.
-    const uri = `${new URL(config.router.url).protocol}//${domain}`;
-    const signIn = { domain, uri, statement: 'Provide services.', now: now(), lifetimeMs: SIGN_IN_MS };
-    return { 'sign-in-with-x': await signInHeader(wallet, signIn) };
-  }
-
   /** One connection, until it is not the one to have any more. Resolves with how long to wait before the next, or with the code to end with. */
   async function connectOnce(): Promise<{ readonly wait: number } | { readonly exit: ExitCode }> {
     let readyAt: number | null = null;
     log.debug({ router: config.router.url }, 'dialling the router');
     const connection = connect({
       url,
-      headers: await credential(),
+      headers: await credentialHeaders(config.router, wallet, now()),
       document,
       wallet,
       router: config.router.domain,

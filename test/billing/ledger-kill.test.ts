@@ -44,7 +44,7 @@ async function killedRound(round: number, acknowledgements: number): Promise<Map
   );
 }
 
-test('nothing that was acknowledged is lost when the process is killed', async () => {
+test('nothing that was acknowledged is lost when the process is killed', { timeout: 3_600_000 }, async () => {
   const readyMs: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const told = await killedRound(round, 20 + Math.floor(Math.random() * 700));

@@ -25,4 +25,22 @@ describe.each(ENGINES)('%s', (name) => {
     expect(await other.find(version('b').id)).toEqual({ ...version('b'), createdAt: 5 });
     expect(await other.find(version('c').id)).toEqual({ ...version('c'), createdAt: 6 });
   });
+
+  test('keeps the ledger waiting for some of many versions at a time, and not for all', async () => {
+    const many = Array.from({ length: 1_000 }, (_, index) => version(`many-${index}`));
+    const sizes: number[] = [];
+    const { database } = engine;
+    const book = createPriceBook({
+      ...database,
+      batch: (steps) => {
+        sizes.push(steps.length);
+        return database.batch(steps);
+      },
+    });
+    await book.remember(many);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(200);
+    await book.remember(many);
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(1_000);
+    for (const one of [many[0]!, many[999]!]) expect(await book.find(one.id)).toMatchObject(one);
+  });
 });

@@ -31,7 +31,7 @@ async function list(offers: readonly Offer[]) {
   catalog.replace('test', offers);
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const health = { available: () => true, stats: () => Promise.reject(new Error('not asked for')) as never, compliance: () => 1 };
-  await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null } }));
+  await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null }, now: Date.now }));
   return (await server.inject({ url: '/models?type=all' })).json<{
     image_models: unknown[];
     video_models: unknown[];

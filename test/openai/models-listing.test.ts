@@ -34,7 +34,7 @@ const server = createServer({ limits: LIMITS, onError: () => {} });
 const health = { available: (offer: Offer) => offer.provider.name !== 'dear', stats: () => stats, compliance: () => 0.5 };
 const connected = new Set<string>();
 const registry = { locate: (provider: string) => (connected.has(provider) ? ({ kind: 'here', connection: 'x' } as const) : null) };
-const ready = server.register(modelsRoutes({ catalog, health, registry }), { prefix: '/api/v1' });
+const ready = server.register(modelsRoutes({ catalog, health, registry, now: Date.now }), { prefix: '/api/v1' });
 afterEach(() => catalog.replace('test', offers));
 
 const get = async (path: string, headers: Record<string, string> = {}) => {

@@ -79,6 +79,12 @@ describe('the proxy dials again', () => {
     expect(await running.logged('no router takes providers there')).toMatchObject({ status: 404, hint: 'is router.url right?' });
   });
 
+  it('at an address with https where no TLS is spoken, with a hint', async () => {
+    router = await startTunnelRouter();
+    running = runProxy({ url: router.url.replace('http:', 'https:'), services });
+    expect(await running.logged('no connection to the router')).toMatchObject({ why: 'no TLS is spoken there: should it be http://?' });
+  });
+
   it('when what answers is no router at all', async () => {
     router = await startTunnelRouter();
     faults = await startFaultProxy({ port: router.port });

@@ -22,6 +22,8 @@ beforeEach(async () => {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += String(chunk);
     if (request.url === '/api/v1/ping') response.end('pong');
+    else if (request.url === '/api/v1/provider/services')
+      json(response, { error: { message: 'Invalid API key' } }, request.headers.authorization === 'Bearer k' ? 200 : 401);
     else answer(request, response, body);
   });
   server.listen(0, '127.0.0.1');
@@ -37,10 +39,14 @@ afterEach(async () => {
 const log = createLog({ level: 'silent', style: 'json', secrets: [], write() {}, now: Date.now });
 
 /** The results of the services' checks; those of the router and the wallet come before them. */
-async function probe(services: readonly ServiceConfig[], router = url): Promise<{ ok: boolean; results: (CheckResult & { kind: string })[] }> {
-  const config = { file: null, router: { url: router, domain: 'x', wallet: null, apiKey: 'k' }, services };
+async function probe(
+  services: readonly ServiceConfig[],
+  router = url,
+  apiKey = 'k',
+): Promise<{ ok: boolean; results: (CheckResult & { kind: string })[] }> {
+  const config = { file: null, router: { url: router, domain: 'x', wallet: null, apiKey }, services };
   const results: (CheckResult & { kind: string })[] = [];
-  const checks = providerChecks(config, null, { env: { PATH: process.env['PATH'] }, version: '1', log });
+  const checks = providerChecks(config, null, { env: { PATH: process.env['PATH'] }, version: '1', log }, Date.now);
   const ok = await runChecks(checks, Date.now, ({ kind }, result) => results.push({ ...result, kind }));
   return { ok, results };
 }
@@ -51,8 +57,19 @@ const json = (response: ServerResponse, value: unknown, status = 200) =>
 it('a router that answers', async () => {
   expect((await probe([])).results).toMatchObject([
     { kind: 'wallet', ok: true },
-    { kind: 'router', ok: true, detail: 'answers' },
+    { kind: 'router', ok: true, detail: 'answers, and accepts the API key' },
   ]);
+});
+
+it('a router that does not let this provider in', async () => {
+  const { ok, results } = await probe([], url, 'mistyped');
+  expect(ok).toBe(false);
+  expect(results[1]).toMatchObject({ ok: false, detail: 'answers, but does not accept the API key: Invalid API key' });
+});
+
+it('a router that speaks no TLS, at an address with https', async () => {
+  const { results } = await probe([], url.replace('http:', 'https:'));
+  expect(results[1]).toMatchObject({ ok: false, detail: 'does not answer: no TLS is spoken there: should it be http://?' });
 });
 
 it.each([

@@ -1,4 +1,5 @@
 import bs58 from 'bs58';
+import { parseEvmAddress } from '../auth/siwx/evm-signature.ts';
 import { GatewayError } from '../errors.ts';
 
 /*
@@ -28,12 +29,20 @@ export function localAccount(name: string): string {
   return account;
 }
 
-/** Ledger name of an ordinary account given by either of its names; null when the text is neither. */
+/** Whether an account is there without having been made: a wallet's is, a local one is not. */
+export function isWallet(account: string): boolean {
+  return !account.startsWith('tollgate:');
+}
+
+/** Ledger name of an ordinary account given by either of its names; null when the text is neither, or has an EVM address with a wrong digit. */
 export function parseAccountId(text: string): string | null {
   if (text.length > LENGTH_MAX) return null;
   if (LOCAL.test(text)) return text;
   const evm = EVM.exec(text);
-  if (evm) return `eip155:${evm[2]!.toLowerCase()}`;
+  if (evm) {
+    const parsed = parseEvmAddress(evm[2]!);
+    return parsed === null ? null : `eip155:${parsed}`;
+  }
   const address = SOLANA.exec(text)?.[1];
   if (address !== undefined && bs58.decodeUnsafe(address)?.length === 32) return `solana:${address}`;
   return null;

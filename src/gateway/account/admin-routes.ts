@@ -15,7 +15,7 @@ import { createAdminGuard } from '../auth/admin-key.ts';
 import { refuseRepeatedCredentials } from '../auth/credential.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import { GatewayError } from '../errors.ts';
-import { DEVELOPMENT_ACCOUNT, localAccount, parseAccountId, toCaip10 } from './account-id.ts';
+import { DEVELOPMENT_ACCOUNT, isWallet, localAccount, parseAccountId, toCaip10 } from './account-id.ts';
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
 import { keyBodyProperties, keyChangesSchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
 import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
@@ -100,12 +100,13 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     };
   };
 
-  /** A registered account, or one that has money without having been registered. */
+  /** A registered account, a wallet's, or one that has money without having been registered. */
   const existing = async (id: string): Promise<Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }> => {
     const account = parseAccountId(id);
     const consumer = account === null ? null : await consumers.find(account);
     if (consumer) return consumer;
-    if (account === null || !(await ledger.balance(escrowOf(account)))) throw new GatewayError('not_found', 'Account not found');
+    if (account === null || !(isWallet(account) || (await ledger.balance(escrowOf(account)))))
+      throw new GatewayError('not_found', 'Account not found');
     return { account, label: '', createdAt: null };
   };
 
@@ -181,7 +182,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         schema: {
           summary: 'Credit an account',
           description:
-            'Adds money to the account. The `reference` is yours and counts once: repeating it changes nothing, with another amount or account it is refused.',
+            'Adds money to the account, which for a wallet need not be made before. The `reference` is yours and counts once: repeating it changes nothing, with another amount or account it is refused.',
           tags: TAGS,
           security: SECURITY,
           params: accountParams,
@@ -220,9 +221,11 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         },
       },
       async (request) => {
-        const consumer = await existing(request.params.id);
+        const found = await existing(request.params.id);
         const { reference } = request.body;
         const amount = amountOf(request.body);
+        // Whoever gets money belongs into the list of accounts.
+        const consumer = found.createdAt === null ? (await consumers.create(found.account, '')).consumer : found;
         const transfer = { id: `credit:${reference}`, from: OPERATOR_TREASURY, to: escrowOf(consumer.account), amount };
         const result = await ledger.transfer({ ...transfer, memo: 'operator credit' });
         const before = result.ok ? null : await deps.findTransfer(transfer.id);
@@ -341,9 +344,11 @@ function accountOf({ name, account }: NewAccountBody): string {
   if (name !== undefined) return localAccount(name);
   const parsed = parseAccountId(account!);
   if (parsed !== null) return parsed;
-  throw new GatewayError('invalid_request', 'account is neither a wallet in CAIP-10 (eip155:… or solana:…) nor tollgate:local:<name>', {
-    param: 'account',
-  });
+  throw new GatewayError(
+    'invalid_request',
+    'account is neither a wallet in CAIP-10 (eip155:… in lower case or with its checksum, or solana:…) nor tollgate:local:<name>',
+    { param: 'account' },
+  );
 }
 
 function amountOf({ amount_usd: usd, amount_micro_usdc: micro }: CreditBody): MicroUsd {

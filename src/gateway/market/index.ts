@@ -13,4 +13,4 @@ export {
   type VideoPrice,
 } from './price-view.ts';
 export { viewStanding, type OfferStatus, type Standings, type StandingView } from './standing.ts';
-export { sendPage, tagPage, type TaggedPage } from './tagged-page.ts';
+export { createFreshPage, sendPage, tagPage, type TaggedPage } from './tagged-page.ts';

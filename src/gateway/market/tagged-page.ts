@@ -28,24 +28,42 @@ export interface FreshPageOptions {
   readonly now: () => number;
   /** How old a page may be whose `version` has not grown. */
   readonly freshMs?: number;
+  /** Milliseconds of work that this thread has done. */
+  readonly worked?: () => number;
 }
+
+/** A page that takes no more work than this is made whenever it has changed. */
+const QUICK_MS = 20;
+/** Of the time, at least so many times what making it takes, a page that takes more is left as it is. */
+const REST_TIMES = 10;
 
 /**
  * A page that is made anew when its version has grown, and else at most every `freshMs`: one that is made from every offer takes milliseconds,
- * and whoever asks for it needs no credential.
+ * and whoever asks for it needs no credential. Where there are so many offers that it takes long, neither those who ask nor providers who
+ * change theirs all the time can have this process do nothing else.
  */
-export function createFreshPage(make: () => unknown, { version, now, freshMs = 250 }: FreshPageOptions): () => TaggedPage {
+export function createFreshPage(make: () => unknown, { version, now, freshMs = 250, worked = threadWork }: FreshPageOptions): () => TaggedPage {
   let page: TaggedPage | null = null;
   let madeAt = 0;
   let madeOf = 0;
+  let restMs = 0;
   return () => {
-    const at = now();
     // A clock that was set back does not keep a page for longer.
-    if (!page || madeOf !== version() || Math.abs(at - madeAt) >= freshMs) {
+    const age = Math.abs(now() - madeAt);
+    if (!page || (age >= restMs && (madeOf !== version() || age >= freshMs))) {
       madeOf = version();
-      madeAt = at;
+      madeAt = now();
+      const begun = worked();
       page = tagPage(make());
+      const took = worked() - begun;
+      restMs = took > QUICK_MS ? took * REST_TIMES : 0;
     }
     return page;
   };
+}
+
+/** What others do on this machine meanwhile does not count. */
+function threadWork(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
 }

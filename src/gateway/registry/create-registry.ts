@@ -216,16 +216,18 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   if (!alone || unsure) schedule();
 
   return {
-    async join(connection) {
+    async join(connection, name) {
       if (closed) throw stopping();
       presence.add(connection);
       const params = [connection.provider, connection.id, node.id, now()];
-      const joined = await writes
-        .submit([{ statement: JOIN, params }], () => !closed && presence.has(connection))
-        .catch((error: unknown) => {
-          presence.remove(connection);
-          throw error;
-        });
+      const take = async () => {
+        if (name !== undefined) await registrations.checkName(connection.provider, name);
+        return writes.submit([{ statement: JOIN, params }], () => !closed && presence.has(connection));
+      };
+      const joined = await take().catch((error: unknown) => {
+        presence.remove(connection);
+        throw error;
+      });
       if (!joined) throw closed ? stopping() : new ConnectionSuperseded('the connection ended before it could join');
       void listing.load().catch(fail);
     },

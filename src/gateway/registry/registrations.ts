@@ -17,18 +17,30 @@ export interface RegistrationsOptions {
 }
 
 const FIND = loadStatement(import.meta.url, './sql/find-registration.sql');
+const FIND_OWNER = loadStatement(import.meta.url, './sql/find-name-owner.sql');
 const PUT = loadStatement(import.meta.url, './sql/put-registration.sql');
 const NOTE = loadStatement(import.meta.url, './sql/note-registration.sql');
 
 /** Only a provider's newest connection writes, so that a second attempt is rare and a third unheard of. */
 const ATTEMPTS = 5;
 
+export interface Registrations extends Pick<Registry, 'register' | 'registration'> {
+  /** Rejects with RegistrationError where the name is another's than the provider's. */
+  checkName(provider: string, name: string): Promise<void>;
+}
+
 /** What providers register, kept in the database. */
-export function createRegistrations(options: RegistrationsOptions): Pick<Registry, 'register' | 'registration'> {
+export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { database, priceBook, writes, listing, isOpen, now } = options;
   const reserved = new Set((options.reservedNames ?? []).map(keyOfName));
 
   return {
+    async checkName(provider, name) {
+      if (reserved.has(keyOfName(name))) throw takenName(name);
+      const [owner] = await database.query(FIND_OWNER, [keyOfName(name)]);
+      if (owner && owner['provider'] !== provider) throw takenName(name);
+    },
+
     async register(connection, services) {
       const { provider, account, id } = connection;
       const name = services[0]?.providerName ?? null;

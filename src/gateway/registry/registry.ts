@@ -45,10 +45,11 @@ export interface RegisteredService {
  */
 export interface Registry {
   /**
-   * A proxy connected here: any older connection of its provider is superseded, wherever it is. Rejects with the database's error, and with
-   * ConnectionSuperseded when `leave` was called meanwhile; the connection then counts for nothing and is not told of again.
+   * A proxy connected here: any older connection of its provider is superseded, wherever it is. Rejects with RegistrationError where `name`, that
+   * of its services' provider, is another's, with the database's error, and with ConnectionSuperseded when `leave` was called meanwhile; the
+   * connection then counts for nothing, an older one as before, and it is not told of again.
    */
-  join(connection: Connection): Promise<void>;
+  join(connection: Connection, name?: string): Promise<void>;
   /**
    * What the provider offers now, replacing what it offered; what is the same as before costs no change. Listed here when it resolves.
    * Rejects with RegistrationError where the provider's name is another's, with ConnectionSuperseded when a newer connection took over, or with the database's error: what was

@@ -25,10 +25,14 @@ export interface AdmitOptions {
 
 const refused = (message: string) => new GatewayError('permission_denied', message);
 
-/** Decides on dials. Rejects with GatewayError, or with what `authenticate` rejects with. */
-export function createAdmission({ authenticate, identity, providers }: AdmitOptions): (request: IncomingMessage) => Promise<AdmittedProvider> {
+/** Decides on dials; `address` is where one comes from. Rejects with GatewayError, or with what `authenticate` rejects with. */
+export function createAdmission({
+  authenticate,
+  identity,
+  providers,
+}: AdmitOptions): (request: IncomingMessage, address: string) => Promise<AdmittedProvider> {
   const allowed = new Set(providers.map(inOneCase));
-  return async (request) => {
+  return async (request, address) => {
     const offered = request.headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
     if (!offered?.includes(TUNNEL_PROTOCOL))
       throw new GatewayError(
@@ -36,7 +40,7 @@ export function createAdmission({ authenticate, identity, providers }: AdmitOpti
         `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the one this gateway speaks with providers`,
       );
     refuseRepeatedCredentials(request.rawHeaders);
-    const { account, key, wallet } = await authenticate(request.headers, request.socket.remoteAddress ?? '');
+    const { account, key, wallet } = await authenticate(request.headers, address);
     const provider = providerIdOf(account, identity);
     if (key && (key.allowedServices !== null || (key.budget !== null && hasLimit(key.budget))))
       throw refused('A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet');

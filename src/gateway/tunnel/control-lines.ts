@@ -1,6 +1,10 @@
+import { GatewayError } from '../errors.ts';
+import { parseJson } from '../json-guard.ts';
+import { createLines } from './lines.ts';
 import type { ProxyMessage } from './wire.ts';
 
-const NEWLINE = 10;
+/** Of any message. What a document holds is a text here. */
+const MESSAGE_LIMITS = { jsonDepthMax: 16, jsonKeysMax: 1_000 };
 
 /** What came on a control stream is not of the wire. The message says what, and goes to the proxy. */
 export class ControlFault extends Error {
@@ -9,24 +13,17 @@ export class ControlFault extends Error {
 
 /** The lines of a stream, one after the other, without their ends; empty ones are left out. Takes linear time and holds one line. Throws ControlFault. */
 export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<string, void, undefined> {
-  let held: Buffer[] = [];
-  let heldBytes = 0;
-  const hold = (part: Buffer) => {
-    heldBytes += part.byteLength;
-    if (heldBytes > bytesMax) throw new ControlFault(`a line of the control stream is longer than ${bytesMax} bytes`);
-    held.push(part);
-  };
+  const ready: string[] = [];
+  const lines = createLines({
+    bytesMax,
+    line: (text) => ready.push(text),
+    tooLong() {
+      throw new ControlFault(`a line of the control stream is longer than ${bytesMax} bytes`);
+    },
+  });
   for await (const chunk of chunks) {
-    let from = 0;
-    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
-      hold(chunk.subarray(from, at));
-      from = at + 1;
-      const line = Buffer.concat(held).toString();
-      held = [];
-      heldBytes = 0;
-      if (line.trim() !== '') yield line;
-    }
-    if (from < chunk.byteLength) hold(chunk.subarray(from));
+    lines.push(chunk);
+    yield* ready.splice(0);
   }
 }
 
@@ -51,8 +48,9 @@ export function parseProxyMessage(line: string): ProxyMessage | null {
 
 function parse(line: string): unknown {
   try {
-    return JSON.parse(line);
-  } catch {
-    throw new ControlFault('a line of the control stream is not JSON');
+    return parseJson(Buffer.from(line), MESSAGE_LIMITS);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw new ControlFault('a line of the control stream is not JSON, or has more structure than any message', { cause: error });
   }
 }

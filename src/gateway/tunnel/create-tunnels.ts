@@ -10,9 +10,10 @@ import { requestIdOf } from '../request-id.ts';
 import { toGatewayError } from '../server.ts';
 import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
+import { SOCKET_OPTIONS } from './socket-stream.ts';
 import { openTunnel, type Tunnel, type TunnelLimits } from './tunnel.ts';
 import type { TunnelObserver, Tunnels } from './tunnels.ts';
-import { TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_PATH, TUNNEL_PROTOCOL } from './wire.ts';
+import { TUNNEL_PATH, TUNNEL_PROTOCOL } from './wire.ts';
 
 export interface TunnelsOptions {
   /** Proxies dial in at its address. It must not listen yet. */
@@ -25,6 +26,8 @@ export interface TunnelsOptions {
   readonly domains: readonly string[];
   /** Of this gateway, for the proxy's log. */
   readonly version: string;
+  /** Where a dial comes from; by default its socket's other end, which is a load balancer where there is one. */
+  readonly addressOf?: (request: IncomingMessage) => string;
   readonly observer?: TunnelObserver;
   readonly limits?: Partial<TunnelsLimits>;
 }
@@ -48,15 +51,14 @@ const LIMITS: TunnelsLimits = {
 
 /** Lets providers' proxies dial in to a server, and keeps their tunnels. */
 export function createTunnels(options: TunnelsOptions): Tunnels {
-  const { server, registry, config, domains, version, observer = {} } = options;
+  const { server, registry, config, domains, version, observer = {}, addressOf = remoteAddress } = options;
   const limits = { ...LIMITS, ...options.limits };
   const admit = createAdmission({ authenticate: options.authenticate, identity: options.identity, providers: config.providers });
   const tunnels = new Map<string, Tunnel>();
   const sockets = new WebSocketServer({
+    ...SOCKET_OPTIONS,
     noServer: true,
     clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
     handleProtocols: () => TUNNEL_PROTOCOL,
   });
   let dialling = 0;
@@ -77,8 +79,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
       });
   };
 
-  const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer) => {
-    const address = wire.remoteAddress ?? '';
+  const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
     sockets.handleUpgrade(request, wire, head, (socket) => {
       const tunnel = openTunnel({
         socket,
@@ -100,20 +101,20 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   };
 
   const accept = async (request: IncomingMessage, wire: Socket, head: Buffer) => {
-    const address = wire.remoteAddress ?? '';
+    const address = addressOf(request);
     const giveUp = () => wire.destroy();
     wire.on('error', giveUp);
     wire.setTimeout(limits.handshakeMs, giveUp);
     dialling += 1;
     try {
       checkCapacity();
-      const admitted = await admit(request);
+      const admitted = await admit(request, address);
       checkCapacity();
       checkProvider(admitted.provider);
       if (wire.destroyed) return;
       wire.off('timeout', giveUp);
       wire.off('error', giveUp);
-      open(admitted, request, wire, head);
+      open(admitted, request, wire, head, address);
     } catch (error) {
       refuse(error, request, wire, address);
     } finally {
@@ -131,7 +132,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
       new GatewayError('invalid_request', `The WebSocket handshake is not valid: ${error.message}`),
       request,
       wire as Socket,
-      request.socket.remoteAddress ?? '',
+      addressOf(request),
     ),
   );
 
@@ -165,6 +166,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     },
   };
 }
+
+const remoteAddress = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
 /** False for a credential that was revoked or has expired. */
 async function stillOpens(authenticate: AdmitOptions['authenticate'], { headers }: IncomingMessage, address: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
 
 /** The bytes of a WebSocket, both ways. */
 export interface SocketStream extends Duplex {
@@ -19,6 +20,18 @@ const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 /** Time for the other end to close its side. */
 const LINGER_MS = 1_000;
 
+/**
+ * What either end makes its WebSocket with. Of its own accord the library answers every ping, and holds the answers for a peer that reads none, without
+ * end; and it holds each piece of a message in a buffer of its own.
+ */
+export const SOCKET_OPTIONS = {
+  perMessageDeflate: false,
+  autoPong: false,
+  maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
+  maxFragments: 1_024,
+  maxBufferedChunks: 16_384,
+} as const;
+
 const BINARY = { binary: true, compress: false } as const;
 
 type Done = (error?: Error | null) => void;
@@ -35,6 +48,9 @@ export function createSocketStream(socket: WebSocket): SocketStream {
 class Stream extends Duplex implements SocketStream {
   readonly #socket: WebSocket;
   #deaf = false;
+  /** What the newest ping said that is not answered yet. */
+  #asked: Buffer | null = null;
+  #answering = false;
 
   constructor(socket: WebSocket) {
     super({ readableHighWaterMark: MESSAGE_BYTES_MAX, writableHighWaterMark: MESSAGE_BYTES_MAX });
@@ -44,6 +60,10 @@ class Stream extends Duplex implements SocketStream {
       if (this.#deaf) return;
       if (!isBinary) this.destroy(new Error('a text message on a tunnel'));
       else if (!this.push(message)) socket.pause();
+    });
+    socket.on('ping', (data) => {
+      this.#asked = data;
+      this.#answer();
     });
     // A session has no half-closed state worth keeping: whoever closes the socket ends it.
     socket.on('close', () => this.destroy());
@@ -95,6 +115,18 @@ class Stream extends Duplex implements SocketStream {
       socket.once('close', () => clearTimeout(late));
     }
     done(error);
+  }
+
+  /** One answer at a time, to the newest ping (RFC 6455, 5.5.3). */
+  #answer(): void {
+    const data = this.#asked;
+    if (data === null || this.#answering || this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#asked = null;
+    this.#answering = true;
+    this.#socket.pong(data, undefined, () => {
+      this.#answering = false;
+      this.#answer();
+    });
   }
 
   #resume(): void {

@@ -112,7 +112,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     },
     message(message) {
       if (message.type === 'register') return register(message);
-      observer.draining?.(connection);
+      if (state === 'open' || state === 'serving') observer.draining?.(connection);
       stopTakingCalls();
     },
     ended(why) {
@@ -144,14 +144,14 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   async function register(message: Extract<ProxyMessage, { type: 'register' }>): Promise<void> {
     if (state !== 'open' && state !== 'serving') return;
     if (tooFast()) return end(CLOSE.policyViolation, 'registrations come too fast');
-    let joined = false;
+    let first = false;
     try {
       const services = await checkRegistration(message, admitted, challenge, options.rules);
       if (state === 'open') {
         // Calls may wait for it: they come as soon as the registry knows of it.
         state = 'serving';
-        await registry.join(connection);
-        joined = true;
+        first = true;
+        await registry.join(connection, services[0]?.providerName);
       }
       const { revision } = await registry.register(connection, services);
       if (state !== 'serving') return;
@@ -162,8 +162,8 @@ export function openTunnel(options: TunnelOptions): Tunnel {
         const { message: why, problems } = error;
         observer.refused?.(connection, why, problems);
         control.sayLast({ type: 'refused', message: why, problems }, () => {
-          // It took its provider's place for nothing.
-          if (joined) end(CLOSE.policyViolation, 'its first registration was refused');
+          // What it is there for is not to be had, and it may have taken its provider's place for nothing.
+          if (first) end(CLOSE.policyViolation, 'its first registration was refused');
         });
       } else if (state === 'open' || state === 'serving') {
         if (error instanceof ConnectionSuperseded) return replaced();

@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import { describeFault } from '../connect-fault.ts';
 import { ProbeFailure } from './check.ts';
 
 export interface Question {
@@ -44,15 +45,12 @@ export async function ask({ method, url, headers = {}, apiKey = null, body }: Qu
     return { status: response.statusCode, headers: response.headers, text: Buffer.concat(chunks).toString('utf8') };
   } catch (error) {
     if (error instanceof ProbeFailure) throw error;
-    throw new ProbeFailure(`does not answer: ${describe(error as NodeJS.ErrnoException)}`);
+    throw new ProbeFailure(`does not answer: ${describe(error as Error)}`);
   }
 }
 
-function describe(error: NodeJS.ErrnoException): string {
-  if (error.name === 'TimeoutError') return `nothing within ${ANSWER_MS / 1000} s`;
-  // Of a host with several addresses the error of each is inside, and the message is empty.
-  const inner = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException | undefined) : undefined;
-  return error.message || inner?.message || error.code || error.name;
+function describe(error: Error): string {
+  return error.name === 'TimeoutError' ? `nothing within ${ANSWER_MS / 1000} s` : describeFault(error);
 }
 
 /** Throws ProbeFailure with the server's own words when the answer is no success. */
@@ -74,7 +72,8 @@ export function jsonObject(text: string, what: string): Readonly<Record<string, 
   return value as Readonly<Record<string, unknown>>;
 }
 
-function wordsOf(text: string): string {
+/** The server's own words for what is wrong, on one line. */
+export function wordsOf(text: string): string {
   let words = text;
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown } | string };

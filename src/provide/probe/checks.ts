@@ -11,8 +11,8 @@ import { toolCheck, type CommandRun } from './tool.ts';
 export type { Check, CheckResult, CommandRun };
 
 /** Everything about a provider's file that can be tried out, in its order. */
-export function providerChecks(config: ProviderConfig, wallet: Wallet | null, run: CommandRun): readonly Check[] {
-  return [...routerChecks(config.router, wallet), ...config.services.flatMap((each) => serviceChecks(each, run))];
+export function providerChecks(config: ProviderConfig, wallet: Wallet | null, run: CommandRun, now: () => number): readonly Check[] {
+  return [...routerChecks(config.router, wallet, now), ...config.services.flatMap((each) => serviceChecks(each, run))];
 }
 
 function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): readonly Check[] {

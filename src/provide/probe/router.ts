@@ -1,10 +1,12 @@
+import { credentialHeaders } from '../credential.ts';
 import type { RouterConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/index.ts';
-import { ask, mustSucceed } from './ask.ts';
+import { ask, mustSucceed, wordsOf } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 
-/** The router is there, and who this provider is at it. */
-export function routerChecks(router: RouterConfig, wallet: Wallet | null): readonly Check[] {
+/** The router is there, who this provider is at it, and that it accepts the credential. */
+export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: () => number): readonly Check[] {
+  const credential = wallet === null ? 'API key' : 'wallet';
   return [
     {
       kind: 'wallet',
@@ -18,7 +20,15 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null): reado
         const answer = await ask({ method: 'GET', url: `${router.url}/api/v1/ping` });
         mustSucceed(answer);
         if (!answer.text.includes('pong')) throw new ProbeFailure('answers, but is no tollgate: is router.url right?');
-        return 'answers';
+        // A page of the provider's own, so that nothing is changed and no proxy that runs is disturbed.
+        const own = await ask({
+          method: 'GET',
+          url: `${router.url}/api/v1/provider/services`,
+          headers: await credentialHeaders(router, wallet, now()),
+        });
+        if (own.status === 401 || own.status === 403) throw new ProbeFailure(`answers, but does not accept the ${credential}: ${wordsOf(own.text)}`);
+        mustSucceed(own);
+        return `answers, and accepts the ${credential}`;
       },
     },
   ];

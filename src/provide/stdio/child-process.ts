@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { CommandTarget } from '#gateway/wire';
-import { createLines } from '../lines.ts';
+import { createLines, type CommandTarget } from '#gateway/wire';
 
 /** Longest message in either direction. */
 export const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;

@@ -31,6 +31,8 @@ describe('account ids', () => {
     'tollgate:local:Dev',
     'tollgate:local:a/b',
     'eip155:8453:0x12',
+    // One digit of the checksummed address is another.
+    `eip155:8453:${EVM.replace('Ab5', 'Ab4')}`,
     `eip155:x:${EVM}`,
     `eip155:8453:${EVM}0`,
     'solana:abc',

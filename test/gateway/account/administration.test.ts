@@ -72,6 +72,18 @@ describe('administration', () => {
     expect(await ledger.balance('treasury:operator')).toEqual({ available: -12_500_001n, locked: 0n });
   });
 
+  it.each([
+    ['eip155:8453:0xAb5801a7D398351b8bE11C439e05C5B3259aeC9B', 'eip155:0xab5801a7d398351b8be11c439e05c5b3259aec9b'],
+    ['solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:So11111111111111111111111111111111111111112', 'solana:So11111111111111111111111111111111111111112'],
+  ])('credits the wallet %s that was never made an account, and lists it from then on', async (wallet, id) => {
+    const { admin } = await world();
+    expect((await admin<One>('GET', `${ACCOUNTS}/${wallet}`)).body.data).toMatchObject({ id, balance_usd: '0', created_at: null });
+    const { status, body } = await admin<Credited>('POST', `${ACCOUNTS}/${wallet}/credit`, { amount_usd: 2, reference: 'r' });
+    expect([status, body.data.account]).toMatchObject([200, { id, balance_usd: '2', created_at: expect.any(String) }]);
+    expect((await admin<{ data: Account[] }>('GET', ACCOUNTS)).body.data).toMatchObject([{ id, balance_usd: '2' }]);
+    expect((await admin('POST', `${ACCOUNTS}/${wallet}/credit`, { amount_usd: 0, reference: 's' })).status).toBe(400);
+  });
+
   it('refuses credits and accounts that cannot be meant', async () => {
     const { admin, ledger, failures } = await world();
     await admin('POST', ACCOUNTS, { name: 'shop' });

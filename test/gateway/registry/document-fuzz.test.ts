@@ -13,6 +13,9 @@ const documents = [
   block('videos', { 'pricing.base': '1', 'pricing.audio_multiplier': '1.5' }),
 ].map((text) => toRegistrationDocument(loadProviderText(text).services));
 
+/** Not every value has a text: an object may have no prototype. */
+const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+
 /** Reads or refuses; anything else is a crash. What is read is sound, and says the same when it is said again. */
 function readsOrRefuses(text: string): boolean {
   try {
@@ -84,7 +87,7 @@ test('any value in the place of any other is read or refused', () => {
       const old = holder[key];
       if (how !== 'replace') delete holder[key];
       if (how !== 'remove')
-        Object.defineProperty(holder, how === 'rename' ? String(value).slice(0, 50) : key, {
+        Object.defineProperty(holder, how === 'rename' ? textOf(value).slice(0, 50) : key, {
           value: how === 'rename' ? old : value,
           enumerable: true,
           configurable: true,

@@ -171,6 +171,20 @@ describe('a document', () => {
     ]);
   });
 
+  test('with prices without end is refused before they are read: each would be kept for ever', () => {
+    const prices = (of: number) => Object.fromEntries(Array.from({ length: of }, (_, index) => [`t${index}`, '0.1']));
+    const tools = (count: number, each: number) =>
+      JSON.stringify({
+        version: 1,
+        tools: Array.from({ length: count }, (_, index) => ({ ...TOOL, name: `t${index}`, pricing: { per_call: '1', tools: prices(each) } })),
+      });
+    expect(readRegistration(tools(1, 1_000), { servicesMax: 1 })).toHaveLength(1);
+    expect(readRegistration(tools(60, 100), { servicesMax: 1_000 })).toHaveLength(60);
+    expect(problemsOf(tools(1_000, 50), 1_000)).toEqual([
+      { key: 'document', wrong: 'has 50000 prices of tools, tiers and resolutions', right: 'at most 6000' },
+    ]);
+  });
+
   test('has no other keys, and changes nothing by them', () => {
     const text = `{"version":1,"__proto__":{"polluted":1},"model":[],"models":[{"__proto__":{"polluted":1},${JSON.stringify({ ...MODEL, constructor: { prototype: {} } }).slice(1)}]}`;
     expect(problemsOf(text).map(({ key }) => key)).toEqual(['__proto__', 'model', 'models[0].__proto__', 'models[0].constructor']);

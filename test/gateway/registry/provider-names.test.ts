@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { RegistrationError } from '../../../src/gateway/registry/document.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
-import { joined, listed, model, startNode, until } from './registry-world.ts';
+import { connectionOf, joined, listed, model, startNode, until } from './registry-world.ts';
 
 const taken = { problems: [{ key: 'provider_name', wrong: 'is taken by another provider' }] };
 
@@ -48,5 +48,18 @@ describe.each(ENGINES)('%s: the name of a provider', (engine) => {
     const node = await startNode(await openTestDatabase(engine), { reservedNames: ['Demo Provider'] });
     const refused = node.registry.register(await joined(node, 'p'), [model('a', { providerName: 'DEMO provider' })]);
     await expect(refused).rejects.toMatchObject(taken);
+  });
+
+  test('that is another’s is told before a connection takes its provider’s place', async () => {
+    const node = await startNode(await openTestDatabase(engine), { reservedNames: ['Demo'] });
+    const standing = await joined(node, 'p');
+    await node.registry.register(await joined(node, 'q'), [model('b', { providerName: 'Other' })]);
+    for (const name of ['OTHER', 'demo']) await expect(node.registry.join(connectionOf('p'), name)).rejects.toMatchObject(taken);
+    expect(node.registry.locate('p')).toEqual({ kind: 'here', connection: standing.id });
+    expect(node.superseded).toEqual([]);
+    // Its own and a free one do not stand in its way.
+    await node.registry.register(standing, [model('a', { providerName: 'Mine' })]);
+    for (const name of ['mine', 'Free']) await node.registry.join(connectionOf('p'), name);
+    await until(() => node.superseded.length === 2);
   });
 });

@@ -1,0 +1,1 @@
+SELECT provider FROM provider_registrations WHERE name_key = $1

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { EXIT } from '../../src/provide/proxy.ts';
+import { dialIn, offeredModel } from '../support/dial-in.ts';
+import { ask, startSpine } from '../support/spine.ts';
+import { solanaWallet } from '../support/wallets.ts';
+
+test('a proxy whose provider name is another’s ends, and the one that serves goes on', async () => {
+  const spine = await startSpine();
+  const wallet = solanaWallet();
+  const services = (provider: string) => offeredModel({ url: spine.provider.url, name: 'acme/m', provider });
+  const serving = await dialIn({ router: spine.origin, wallet, services: services('Acme') });
+  try {
+    // 'Test' is in the gateway's own file.
+    const mistaken = await dialIn({ router: spine.origin, wallet, services: services('Test'), ready: false });
+    expect(await mistaken.closed).toBe(EXIT.refused);
+    expect(await mistaken.logged('the router refused')).toMatchObject({ key: 'provider_name', wrong: 'is taken by another provider' });
+    expect((await spine.post('/chat/completions', ask('hi', { model: `${serving.id}:acme/m` }))).status).toBe(200);
+    expect(serving.lines.map(({ msg }) => msg)).not.toContain('another proxy with the same credential took over; this one ends');
+  } finally {
+    await serving.close();
+    await spine.stop();
+  }
+});
