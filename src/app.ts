@@ -209,7 +209,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     registry.onReturned(health.returned);
     const arrivals = createArrivals({ present, onReturned: registry.onReturned, waitMs: config.tunnel.waitMs });
     cleanUp.push(() => arrivals.close());
-    const router = createRouter({ health, random, attemptsMax: config.upstream.attemptsMax, now });
+    const router = createRouter({ health, random, ...config.upstream, now });
 
     // A client that stalls holds the end of its call up for as long as it may, and its settlement with it.
     const graceMs = Math.max(config.billing.drainMs, config.limits.clientStallMs);

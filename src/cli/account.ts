@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { accountPath, administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { OWN_NAME } from './own-name.ts';
 import { facts, painter, table, type Paint } from './terminal.ts';
 
 interface Account {
@@ -25,7 +26,8 @@ Examples:
   tollgate account create acme --label "Acme Ltd"
   tollgate account credit acme 25 --reference invoice-17
   tollgate account show acme
-  tollgate key create acme                       then: a key for its calls`;
+  tollgate key create acme                       then: a key for its calls
+  tollgate account credit eip155:8453:0x… 10     a wallet needs no account to be made, and no key`;
 
 /** `tollgate account …`: consumers, their balances and credit. */
 export function accountCommand(): Command {
@@ -49,7 +51,7 @@ export function accountCommand(): Command {
           const named = name.includes(':') ? { account: name } : { name };
           return (await admin.request('POST', '/accounts', flags.label === undefined ? named : { ...named, label: flags.label })).data as Account;
         },
-        show: (account) => `${describe(account, paint)}\n\nNext: tollgate account credit ${name} 10`,
+        show: (account) => `${describe(account, paint)}\n\nNext: ${OWN_NAME} account credit ${name} 10`,
       }),
     ),
   );
@@ -61,7 +63,7 @@ export function accountCommand(): Command {
           run: (admin) => listAll<Account>(admin, '/accounts'),
           show: (accounts) =>
             accounts.length === 0
-              ? 'No accounts yet. Make one: tollgate account create acme'
+              ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
               : table(
                   ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
                   accounts.map((each) => [each.id, each.label, each.balance_usd, usd(each.locked_micro_usdc), (each.created_at ?? '').slice(0, 10)]),
@@ -88,7 +90,7 @@ export function accountCommand(): Command {
       new Command('credit')
         .summary('add money to an account')
         .description('Add money to an account: what was paid to you in another way.')
-        .argument('<account>', 'its name or id')
+        .argument('<account>', 'its name or id; or a wallet in CAIP-10, such as eip155:8453:0x…')
         .argument('<usd>', 'amount in USD, at most 6 decimal places')
         .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
     ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) =>

@@ -7,6 +7,7 @@ import { loadConfig } from '../gateway/config-file.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { CliError } from './cli-error.ts';
 import { findGateway } from './discovery.ts';
+import { OWN_NAME } from './own-name.ts';
 
 /** The administration of a gateway: the running one, or its database where none runs. Both speak the same admin API. */
 export interface AdminClient {
@@ -145,7 +146,7 @@ function readAnswer(status: number, text: string, where: string): Answer {
   }
   if (status < 400 && 'data' in body) return { ...body, data: body.data };
   const message = body.error?.message ?? `status ${status}`;
-  if (status === 404) throw new CliError(`${message}.\nSee what there is: tollgate account list`);
+  if (status === 404) throw new CliError(`${message}.\nSee what there is: ${OWN_NAME} account list`);
   throw new CliError(
     status === 401 ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.` : message,
   );

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { LIMIT_RESETS } from '../gateway/auth/spend-period.ts';
 import { accountPath, administer, listAll, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
+import { OWN_NAME } from './own-name.ts';
 import { painter, table } from './terminal.ts';
 
 interface Key {
@@ -79,7 +80,7 @@ export function keyCommand(): Command {
         run: (admin) => listAll<Key>(admin, `${accountPath(account)}/keys`),
         show: (keys) =>
           keys.length === 0
-            ? `No keys yet. Make one: tollgate key create ${account}`
+            ? `No keys yet. Make one: ${OWN_NAME} key create ${account}`
             : table(
                 ['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'MODELS'],
                 keys.map((key) => [
@@ -151,6 +152,6 @@ async function findKey(admin: AdminClient, account: string, hash: string): Promi
   const found = (await listAll<Key>(admin, `${accountPath(account)}/keys`)).filter((key) => key.hash.startsWith(hash.toLowerCase()));
   if (found.length === 1) return found[0]!;
   if (found.length > 1)
-    throw new CliError(`${found.length} keys of ${account} begin with ${hash}. Give more characters; tollgate key list ${account} shows them.`);
-  throw new CliError(`${account} has no key whose hash begins with ${hash}.\nSee them: tollgate key list ${account}`);
+    throw new CliError(`${found.length} keys of ${account} begin with ${hash}. Give more characters; ${OWN_NAME} key list ${account} shows them.`);
+  throw new CliError(`${account} has no key whose hash begins with ${hash}.\nSee them: ${OWN_NAME} key list ${account}`);
 }

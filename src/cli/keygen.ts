@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import type { Wallet } from '../provide/wallet/index.ts';
+import { OWN_NAME } from './own-name.ts';
 import { facts, painter } from './terminal.ts';
 
 interface KeygenFlags {
@@ -54,10 +55,10 @@ function describe(wallet: Wallet, out: string): string {
 ${shown}
 
 To call with it instead of an API key:
-  curl -H "SIGN-IN-WITH-X: $(tollgate siwx --keypair ${shellWord(out)} --chain-id ${wallet.chainId} --domain <host>)" \\
+  curl -H "SIGN-IN-WITH-X: $(${OWN_NAME} siwx --keypair ${shellWord(out)} --chain-id ${wallet.chainId} --domain <host>)" \\
     https://<host>/api/v1/session/balance
 
-To provide services with it, in the file of tollgate provide:
+To provide services with it, in the file of ${OWN_NAME} provide:
   [router]
   url = "https://<host>"
 

@@ -48,11 +48,15 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     `${tick} ${file ?? 'no file: defaults and environment'}`,
     `${tick} listens on ${config.host}:${config.port}`,
     `${tick} database  ${config.databaseUrl === null ? `embedded, in ${config.dataDir}` : `PostgreSQL at ${hostOf(config.databaseUrl)}`}`,
+    ...(config.signIn.domains.length > 0 ? [`${tick} wallets   sign in for ${config.signIn.domains.join(', ')}`] : []),
     `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
     `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${config.otlpEndpoint}`}`,
     ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
   ];
-  if (config.services.length === 0) lines.push(`${paint('yellow', '!')} no [[models]]: there is nothing to call until a provider dials in`);
+  const warn = paint('yellow', '!');
+  if (config.signIn.domains.length === 0)
+    lines.push(`${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`);
+  if (config.services.length === 0) lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
   return lines;
 }
 

@@ -141,6 +141,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       attemptsMax: values['upstream.attempts_max'],
       replyBytesMax: values['upstream.reply_bytes_max'],
       connectionsMax: values['upstream.connections_max'],
+      priceSpreadMax: values['upstream.price_spread_max'],
       cooldownMs: values['upstream.cooldown_ms'],
     },
     signIn: {

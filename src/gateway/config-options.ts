@@ -248,6 +248,13 @@ export const OPTIONS = {
   'upstream.attempts_max': whole({ min: 1, max: 3, default: 3, meaning: 'Most providers that one call is tried at.' }),
   'upstream.reply_bytes_max': whole({ min: KIB, max: 1024 * MIB, default: 64 * MIB, meaning: 'Largest reply of a provider.' }),
   'upstream.connections_max': whole({ min: 1, max: 65_535, default: 1_024, meaning: 'Most connections to one provider address.' }),
+  'upstream.price_spread_max': whole({
+    min: 1,
+    max: 1_000_000,
+    default: 10,
+    meaning:
+      'How many times as dear as the operator’s own offer, or as the first choice, another provider of a model may be for calls that name no provider and no `max_price`.',
+  }),
   'upstream.cooldown_ms': whole({ min: 0, max: HOUR_MS, default: 30_000, meaning: 'How long an offer that failed is passed over.' }),
 } as const satisfies Record<`${string}.${string}`, Option<unknown>>;
 

@@ -23,9 +23,12 @@ export function readTable(table: Table, path: string, options: OptionTable, read
   for (const [key, option] of Object.entries(options)) {
     const before = reading.problems.length;
     if (!written.has(key)) {
-      // Without a fallback the default was to come from the rest of the table, which did not say it.
-      if (option.defaultText === null || option.fallback === undefined) complain(reading, `${path}.${key}`, 'is missing', option.takes);
-      else values[key] = option.fallback;
+      if (option.defaultText !== null && option.fallback !== undefined) values[key] = option.fallback;
+      else {
+        // A default that was to come from the rest of the table is not there while that has a problem of its own, which is the one to solve.
+        if (option.defaultText === null || faulty.size === 0) complain(reading, `${path}.${key}`, 'is missing', option.takes);
+        faulty.add(key);
+      }
     } else if ('entries' in option) values[key] = readEntries(option, written.get(key), `${path}.${key}`, reading);
     else values[key] = readValue(option, written.get(key), `${path}.${key}`, reading);
     if (reading.problems.length > before) faulty.add(key);

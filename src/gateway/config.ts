@@ -69,6 +69,8 @@ export interface UpstreamConfig {
   readonly attemptsMax: number;
   readonly replyBytesMax: number;
   readonly connectionsMax: number;
+  /** How many times the usual price a call may cost whose consumer said nothing of it. */
+  readonly priceSpreadMax: number;
   /** An offer that failed is passed over this long. */
   readonly cooldownMs: number;
 }

@@ -172,6 +172,12 @@ function authorise(caller: Caller, service: string): void {
 
 function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {
   const name = request.targets[0]!.slice(0, 128);
+  const { order, only, ignore, maxPrice } = request.preferences;
+  const unasked = maxPrice === null && order.length + only.length + ignore.length === 0;
+  if (unasked && offered.some((offer) => health.available(offer))) {
+    const message = `No provider of ${name} at about its usual price is healthy at the moment. Others ask for much more: name one in provider.order, or accept its price with provider.max_price`;
+    return new GatewayError('no_provider_healthy', message, { retryAfterS: health.retryAfterS(offered) });
+  }
   if (offered.some((offer) => health.available(offer))) {
     return new GatewayError('not_found', `No provider of ${name} meets the routing preferences (order, only, ignore, max_price)`, {
       param: 'provider',

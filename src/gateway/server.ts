@@ -15,7 +15,7 @@ export interface ServerOptions {
   /** Whose X-Forwarded-For counts; default nobody's. */
   readonly trust?: Trust;
   readonly limits: LimitsConfig;
-  /** Told of every error that becomes a 5xx, with its cause. */
+  /** Told of every error that becomes a 5xx, with its cause; not of those of providers, which the log of calls has. */
   readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
 }
 
@@ -82,7 +82,8 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {
     const known = toGatewayError(error);
     const http = toHttpError(known);
-    if (http.status >= 500) onError(known.code === 'internal' ? error : (known.cause ?? known), request);
+    if (http.status >= 500 && http.body.error.type !== 'provider_unavailable')
+      onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(http.status).headers(http.headers).send(http.body);
   });
 

@@ -138,6 +138,7 @@ export function chatSchema(messagesMax: number) {
     required: ['model', 'messages'],
     additionalProperties: true,
     [MUST_BE]: 'a JSON object',
+    examples: [{ model: 'demo/sage', messages: [{ role: 'user', content: 'What is a tollgate?' }] }],
     properties: {
       model: {
         ...NAME,

@@ -2,7 +2,7 @@ import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Sessi
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
-import { CONTROL_PATH, createSocketStream, TUNNEL_MESSAGE_BYTES_MAX, TUNNEL_PROTOCOL, type RegistrationProblem } from '#gateway/wire';
+import { CONTROL_PATH, createSocketStream, SOCKET_OPTIONS, TUNNEL_PROTOCOL, type RegistrationProblem } from '#gateway/wire';
 import { describeFault } from './connect-fault.ts';
 import { answerControl } from './control.ts';
 import type { Log } from './log.ts';
@@ -23,8 +23,8 @@ export interface ConnectionOptions {
   readonly silenceMs: number;
   /** Takes one call. */
   readonly serve: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
-  /** All services can be called. */
-  readonly ready: () => void;
+  /** The services of these names can be called. */
+  readonly ready: (services: readonly string[]) => void;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -61,6 +61,8 @@ const READY_MS = 30_000;
 /** What a peer may take to let go of a connection that is over. */
 const CLOSE_MS = 2_000;
 const ANSWER_BYTES_MAX = 4_096;
+/** How long a router that stops may keep a connection for the calls that run on it. */
+const DRAINED_MS = 15 * 60_000;
 
 /** What one call may have on its way to a stalled upstream, and all calls of the tunnel together. */
 const STREAM_WINDOW = 256 * 1024;
@@ -72,10 +74,9 @@ export function connect(options: ConnectionOptions): Connection {
   const ending = Promise.withResolvers<Ending>();
   const closed = Promise.withResolvers<void>();
   const socket = new WebSocket(options.url, [TUNNEL_PROTOCOL], {
+    ...SOCKET_OPTIONS,
     headers: options.headers,
-    perMessageDeflate: false,
     handshakeTimeout: HANDSHAKE_MS,
-    maxPayload: TUNNEL_MESSAGE_BYTES_MAX,
     followRedirects: false,
   });
   // Before the socket opens: what the gateway says first would be lost otherwise, and it says it at once.
@@ -94,9 +95,12 @@ export function connect(options: ConnectionOptions): Connection {
   const end = (how: Ending) => {
     // Another connection took over as it was meant to: what still runs here is finished here.
     if (how.kind === 'replaced' && (leaving || drained)) return;
-    drained = how.kind === 'draining';
     ending.resolve(how);
-    if (!drained) destroy();
+    if (how.kind !== 'draining') destroy();
+    else if (!drained) {
+      drained = true;
+      later(DRAINED_MS, destroy);
+    }
   };
   const lost = (why: string) => end({ kind: 'lost', why });
 
@@ -123,8 +127,7 @@ export function connect(options: ConnectionOptions): Connection {
       welcomed: ({ provider, account, version }) => log.info({ provider, account, router_version: version }, 'connected to the router'),
       registered(services) {
         clearTimeout(ready);
-        for (const service of services) log.info({ service }, 'registered');
-        options.ready();
+        options.ready(services);
       },
       refused: (message, problems) => end({ kind: 'refused', message, problems }),
       replaced: () => end({ kind: 'replaced' }),
@@ -172,6 +175,7 @@ export function connect(options: ConnectionOptions): Connection {
     timers.add(keepAlive(socket, wire, silenceMs, () => lost(`the router was silent for ${silenceMs / 1000} s`)));
   });
   socket.on('unexpected-response', (_request, response: IncomingMessage) => {
+    later(HANDSHAKE_MS, destroy);
     void readAnswer(response, Object.values(options.headers)).then((message) =>
       end({ kind: 'rejected', status: response.statusCode ?? 0, message, ...readHeaders(response, options.now()) }),
     );
@@ -235,5 +239,5 @@ const WORDS_MAX = 500;
 function readHeaders({ headers }: IncomingMessage, now: number): { readonly retryAfterMs: number | null; readonly skewMs: number | null } {
   const seconds = Number(headers['retry-after'] ?? Number.NaN);
   const date = Date.parse(headers.date ?? '');
-  return { retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : null, skewMs: Number.isNaN(date) ? null : now - date };
+  return { retryAfterMs: seconds >= 0 && Number.isFinite(seconds) ? seconds * 1000 : null, skewMs: Number.isNaN(date) ? null : now - date };
 }

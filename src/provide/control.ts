@@ -36,16 +36,23 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
     if (stream.writable) stream.write(`${JSON.stringify(message)}\n`);
   };
 
-  async function register(welcome: Welcome): Promise<void> {
+  async function register({ provider, challenge }: Welcome): Promise<void> {
     const digest = createHash('sha256').update(document).digest('hex');
-    const text = registrationText({ router: options.router, provider: welcome.provider, challenge: welcome.challenge, digest });
+    const text = registrationText({ router: options.router, provider, challenge, digest });
     send({ type: 'register', document, router: options.router, signature: wallet === null ? null : await wallet.sign(text) });
   }
 
-  function take(message: Partial<GatewayMessage>): void {
-    switch (message.type) {
+  let greeted = false;
+  let registered = false;
+
+  function take(message: Readonly<Record<string, unknown>>): void {
+    switch (message['type']) {
       case 'welcome': {
-        const welcome = message as Welcome;
+        // One connection gets one signature.
+        if (greeted) return;
+        greeted = true;
+        const welcome = readWelcome(message);
+        if (welcome === null) return options.broken('the welcome of the router is not complete');
         // Its provider is the text that the wallet signs as its own.
         if (wallet !== null && welcome.provider !== wallet.providerId) return options.broken('the router takes this wallet for another provider');
         options.welcomed(welcome);
@@ -53,14 +60,15 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
         return;
       }
       case 'registered':
-        return options.registered(Array.isArray(message.services) ? message.services.map(String) : []);
+        if (registered) return;
+        registered = true;
+        return options.registered(listOf(message['services']).filter((name) => typeof name === 'string'));
       case 'refused':
-        return options.refused(String(message.message), Array.isArray(message.problems) ? message.problems : []);
+        return options.refused(textOf(message['message']), listOf(message['problems']).filter(isObject).map(readProblem));
       case 'replaced':
         return options.replaced();
       case 'draining':
         return options.draining();
-      case undefined:
       // What a newer gateway says beyond this is not meant for this proxy.
       default:
     }
@@ -75,12 +83,32 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
       } catch {
         return options.broken('the router said something that is not JSON');
       }
-      if (typeof message === 'object' && message !== null) take(message);
+      if (isObject(message)) take(message);
     },
     tooLong: () => options.broken('the router said too long a line'),
   });
   stream.on('data', (chunk: Buffer) => lines.push(chunk));
   stream.on('close', () => options.broken('the router closed the control stream'));
-  stream.respond({ ':status': 200, 'content-type': 'application/jsonl' });
+  // One that was reset, or whose session broke, in the moment that it was opened cannot be answered.
+  if (stream.destroyed || stream.closed) options.broken('the router closed the control stream');
+  else stream.respond({ ':status': 200, 'content-type': 'application/jsonl' });
   return { send };
 }
+
+/** Lines in the log are made of these: as many as a file has blocks. */
+const LISTED_MAX = 10_000;
+/** The text that is signed is one line a fact. */
+const CHALLENGE = /^[!-~]{1,128}$/;
+
+function readWelcome({ provider, account, challenge, version }: Readonly<Record<string, unknown>>): Welcome | null {
+  if (typeof provider !== 'string' || typeof challenge !== 'string' || !CHALLENGE.test(challenge)) return null;
+  return { type: 'welcome', provider, account: textOf(account), challenge, version: textOf(version) };
+}
+
+function readProblem({ key, wrong, right }: Readonly<Record<string, unknown>>): RegistrationProblem {
+  return { key: textOf(key), wrong: textOf(wrong), right: textOf(right) };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]).slice(0, LISTED_MAX) : []);

@@ -24,10 +24,10 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
   const credential = target.apiKey === null ? [] : ['authorization', `Bearer ${target.apiKey}`];
 
   return (stream, headers, rest) => {
-    if (leavesBase(rest)) return refuse(stream, 'unknown_service');
+    const method = headers[':method'] ?? '';
+    if (!METHODS.has(method) || leavesBase(rest)) return refuse(stream, 'unknown_service');
     const query = rest.includes('?') ? '' : url.search;
     const path = `${base}${rest}${query}`;
-    const method = headers[':method'] ?? 'POST';
     takeBody(stream, (body) => {
       const exchange = new Exchange(stream, body, failed);
       const sent = requestHeaders(headers, body, credential);
@@ -36,12 +36,19 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
   };
 }
 
-/** A path with a `..` in it could lead an upstream out of the part of it that is on offer. */
+/** What a gateway asks with. A TRACE would show it the upstream's key. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
+
+/**
+ * A path with a `..` in it could lead an upstream out of the part of it that is on offer. Some upstreams decode twice, and some cut a segment
+ * at its semicolon before they look.
+ */
 function leavesBase(rest: string): boolean {
   if (rest !== '' && rest[0] !== '/' && rest[0] !== '?') return true;
   const path = rest.split('?', 1)[0]!;
-  return /[.%\\]/.test(path) && /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/\\]|%2f|%5c)/i.test(path);
+  return /[.%\\]/.test(path) && DOTS.test(path);
 }
+const DOTS = /(?:^|[/\\]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e)(?:\.|%(?:25)*2e|$|[/\\;#]|%(?:25)*(?:2f|5c|3b|23))/i;
 
 /** Of one connection only, or written anew for the next. */
 const HOP_BY_HOP = [
@@ -69,7 +76,24 @@ const CREDENTIALS = [
   'payment-signature',
   'x-payment',
 ];
-const NOT_SENT: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...CREDENTIALS, 'host', 'expect', 'content-length']);
+/** What some upstreams take in place of the path, the method, the client or the owner of the key. */
+const OVERRIDES = [
+  'forwarded',
+  'openai-organization',
+  'openai-project',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-prefix',
+  'x-forwarded-proto',
+  'x-forwarded-uri',
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+  'x-original-url',
+  'x-real-ip',
+  'x-rewrite-url',
+];
+const NOT_SENT: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...CREDENTIALS, ...OVERRIDES, 'host', 'expect', 'content-length']);
 const NOT_RETURNED: ReadonlySet<string> = new Set(HOP_BY_HOP);
 const OURS = 'x-tollgate-';
 

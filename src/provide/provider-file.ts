@@ -74,7 +74,10 @@ export async function loadProvider(options: LoadProviderOptions): Promise<{ read
   } catch (error) {
     if (!(error instanceof WalletError)) throw error;
     const key = walletConfig?.keypairFile === undefined ? 'private_key' : 'keypair_file';
-    complain(reading, `router.siwx.${key}`, error.message, 'a wallet of the chain in chain_id; `tollgate keygen` makes one');
+    // Its last sentence says what to do.
+    const [, wrong = error.message, right = 'a wallet of the chain in chain_id; `tollgate keygen` makes one'] =
+      /^(.+)\. (.+)$/s.exec(error.message) ?? [];
+    complain(reading, `router.siwx.${key}`, wrong, right);
   }
   if (!config || reading.problems.length > 0) throw new ConfigError(reading.problems);
   return { config: freeze(config), wallet };

@@ -113,8 +113,10 @@ export function createProxy(options: ProxyOptions): Proxy {
       streamsMax: limits.streamsMax,
       silenceMs: limits.silenceMs,
       serve: (stream, headers) => (stopping.signal.aborted ? refuse(stream, 'draining') : serve(stream, headers)),
-      ready() {
+      ready(names) {
         readyAt = now();
+        for (const { service } of config.services)
+          if (names.includes(service.name)) log.info({ service: service.name, primitive: service.primitive }, 'registered');
         log.info({ router: config.router.url, services: config.services.length }, 'ready: calls can come');
       },
       log,
@@ -137,8 +139,6 @@ export function createProxy(options: ProxyOptions): Proxy {
       case 'lost':
         return again({ why: ending.why }, 'no connection to the router');
       case 'draining':
-        // What it said of the router that stops says nothing of the one that takes over.
-        backoff.reset();
         return again({}, 'the router stops: running calls go on, dialling anew');
       case 'replaced':
         log.error({ router: config.router.url }, 'another proxy with the same credential took over; this one ends');

@@ -43,6 +43,12 @@ describe('tollgate keygen', () => {
     expect(output).toContain((await loadWallet({ chainId, keypairFile })).address);
   });
 
+  it('prints calls as they can be made where npx found it', async () => {
+    const made = async (name: string, env: NodeJS.ProcessEnv) => (await place.run(['keygen', '--chain', 'evm', '--out', name], env)).output;
+    expect(await made('a', { npm_lifecycle_event: 'npx', npm_lifecycle_script: "'tollgate'" })).toContain('$(npx tollgate siwx --keypair a ');
+    expect(await made('b', { npm_lifecycle_event: 'npx', npm_lifecycle_script: 'vitest' })).toContain('$(tollgate siwx --keypair b ');
+  });
+
   it('never overwrites a file', async () => {
     await writeFile(join(place.dir, 'kept'), 'precious');
     const { code, output } = await place.run(['keygen', '--chain', 'evm', '--out', 'kept']);

@@ -100,6 +100,8 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     ]);
     expect(calls[1]).toMatchObject({ metadata: { team: 'blue' } });
     expect(lines.some(({ msg }) => msg === 'attempt failed')).toBe(true);
+    // What a provider does wrong is no fault of the gateway's.
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
 
     expect(metrics).toContain(
       'gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name="chat",gen_ai_request_model="mine/one",gen_ai_provider_name="Mine"} 1',

@@ -39,6 +39,10 @@ describe('tollgate serve', () => {
     expect(code).toBe(0);
     expect(output).toContain('✓ model     mine/one  by Mine  prompt 1/1M, completion 1/1M  → http://127.0.0.1:9/v1');
     expect(output).not.toContain('the-key-of-mine');
+    expect(output).toMatch(/^! no wallet can sign in, nor a provider's: set \[sign_in\] domains/m);
+    const known = await place.run(['serve', '--config', 'tollgate.toml', '--validate'], { ...env, TOLLGATE_SIGN_IN_DOMAINS: 'gate.example' });
+    expect(known.output).toContain('✓ wallets   sign in for gate.example\n');
+    expect(known.output).not.toContain('! no wallet');
   });
 
   it('--validate says everything that is wrong', async () => {

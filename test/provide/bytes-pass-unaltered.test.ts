@@ -103,16 +103,41 @@ describe('a forwarded call', () => {
     for (const name of ['x-tollgate-failure', 'keep-alive', 'connection', 'transfer-encoding']) expect(headers).not.toHaveProperty(name);
   });
 
-  it.each(['/../admin', '/..', '/v1/%2e%2E/admin', '/x/..%2fadmin', '\\..\\admin', '/./x', 'x'])(
-    'does not leave the address on offer by %s',
-    async (rest) => {
-      const before = seen.length;
-      const reply = await end.call({ ':path': `${PATH}${rest}` });
-      expect(reply.status).toBe(404);
-      expect(reply.headers['x-tollgate-failure']).toBe('unknown_service');
-      expect(seen.length).toBe(before);
-    },
-  );
+  it('passes on nothing by which a gateway could choose another path, method, client or account at the upstream', async () => {
+    const names = ['x-original-url', 'x-rewrite-url', 'x-http-method-override', 'x-forwarded-for', 'forwarded', 'openai-organization'];
+    await end.call({ ':path': `${PATH}/x`, ...Object.fromEntries(names.map((name) => [name, 'of-the-gateway'])) });
+    expect(JSON.stringify(seen.at(-1)!.headers)).not.toContain('of-the-gateway');
+  });
+
+  it.each(['TRACE', 'PUT', 'OPTIONS', 'PROPFIND'])('does not ask with %s', async (method) => {
+    const before = seen.length;
+    expect((await end.call({ ':path': `${PATH}/x`, ':method': method })).status).toBe(404);
+    expect(seen.length).toBe(before);
+  });
+
+  it.each([
+    '/../admin',
+    '/..',
+    '/v1/%2e%2E/admin',
+    '/x/..%2fadmin',
+    '\\..\\admin',
+    '/./x',
+    'x',
+    '/..;/admin',
+    '/.;/../admin',
+    '/..%3b/admin',
+    '/%2e%2e;x/admin',
+    '/..%00/admin',
+    '/x/..#',
+    '/%252e%252e/admin',
+    '/x%252f..%252fadmin',
+  ])('does not leave the address on offer by %s', async (rest) => {
+    const before = seen.length;
+    const reply = await end.call({ ':path': `${PATH}${rest}` });
+    expect(reply.status).toBe(404);
+    expect(reply.headers['x-tollgate-failure']).toBe('unknown_service');
+    expect(seen.length).toBe(before);
+  });
 
   it('answers for a service that it does not have', async () => {
     for (const path of ['/model/other', '/tool/mine%2Fone', '/nonsense', '/model/%zz']) {

@@ -75,7 +75,8 @@ it('and says so: the connection, each service, readiness', async () => {
   await start(null);
   await (await router.next()).accept('prov');
   expect(await running.logged('connected to the router')).toMatchObject({ provider: 'prov', account: 'account-of-prov', router_version: '1.2.3' });
-  for (const { service } of services) expect(await running.logged('registered')).toMatchObject({ service: service.name });
+  for (const { service } of services)
+    expect(await running.logged('registered')).toMatchObject({ service: service.name, primitive: service.primitive });
   expect(await running.logged('ready: calls can come')).toMatchObject({ router: router.url, services: 3 });
 });
 

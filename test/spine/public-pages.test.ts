@@ -56,7 +56,9 @@ interface Described {
 interface Operation {
   readonly summary?: string;
   readonly parameters?: { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: object }[];
-  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> };
+  readonly requestBody?: {
+    readonly content: Record<string, { readonly schema: { readonly required?: readonly string[] }; readonly example?: object }>;
+  };
   readonly responses: Record<string, { readonly description?: string }>;
   readonly security?: object[];
 }
@@ -110,8 +112,15 @@ describe('/openapi.json', () => {
         for (const [status, answer] of Object.entries(operation.responses)) {
           expect(status, where).toMatch(/^([1-5]\d\d|default)$/);
           expect(answer.description, `${where} ${status}`).toBeTypeOf('string');
+          expect(answer.description, `${where} ${status}`).not.toBe('Default Response');
         }
-        if (operation.requestBody) expect(Object.keys(operation.requestBody.content), where).toEqual(['application/json']);
+        if (!operation.requestBody) continue;
+        const { content } = operation.requestBody;
+        expect(Object.keys(content), where).toEqual(['application/json']);
+        // What the page sends when somebody tries it.
+        const { schema, example = {} } = content['application/json']!;
+        expect(Object.keys(example).length, where).toBeGreaterThan(0);
+        expect(Object.keys(example), where).toEqual(expect.arrayContaining([...(schema.required ?? [])]));
       }
     }
   });

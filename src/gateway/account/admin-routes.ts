@@ -126,6 +126,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           security: SECURITY,
           body: {
             type: 'object',
+            examples: [{ name: 'acme', label: 'Acme Ltd' }],
             properties: {
               name: { type: 'string', maxLength: 64, description: 'Small letters, digits and hyphens; the account is `tollgate:local:<name>`.' },
               account: { type: 'string', maxLength: 128, description: 'Instead of a name: a wallet in CAIP-10, or any account id.' },
@@ -188,6 +189,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           params: accountParams,
           body: {
             type: 'object',
+            examples: [{ amount_usd: 25, reference: 'invoice-17' }],
             required: ['reference'],
             properties: {
               amount_usd: { anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }], description: 'Decimal USD, at most 6 places.' },
@@ -247,6 +249,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           params: accountParams,
           body: {
             type: 'object',
+            examples: [{ name: 'laptop', limit: 5, limit_reset: 'monthly' }],
             properties: {
               ...keyBodyProperties,
               development: { type: 'boolean', description: 'A key for play money, which production refuses. Every key of the account `dev` is one.' },

@@ -64,7 +64,7 @@ export function addKeysRoutes(
         description:
           'A new key for your account, with a spending limit, an expiry and a list of services where you want them. A wallet signs in for this with a nonce of `/auth/nonce`.',
         tags: ['Account'],
-        body: { type: ['object', 'null'], properties: keyBodyProperties },
+        body: { type: ['object', 'null'], properties: keyBodyProperties, examples: [{ label: 'my agent', limit: 5, limit_reset: 'monthly' }] },
         response: { 201: newKeySchema },
       },
     },
@@ -157,7 +157,9 @@ export function addKeysRoutes(
     },
     async (request) => {
       const { caller, rate } = admissionOf(request);
-      const record = caller.key && (await keys.find(caller.key.hash));
+      if (caller.key === null)
+        throw new GatewayError('not_found', 'This request came with a wallet, not with a key; /api/v1/keys lists those of its account');
+      const record = await keys.find(caller.key.hash);
       if (!record) throw keyNotFound();
       return {
         data: {

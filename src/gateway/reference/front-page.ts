@@ -17,13 +17,14 @@ nav a:hover, nav a:focus-visible { border-color: var(--accent); }
 nav b { display: block; color: var(--accent); }
 nav span { color: var(--soft); font-size: 15px; }
 pre { margin: 0; padding: 18px; overflow-x: auto; border: 1px solid var(--line); border-radius: 12px; background: var(--card); font: 14px/1.6 ui-monospace, monospace; }
-h2 { margin: 0 0 10px; font-size: 17px; }
+h2 { margin: 28px 0 10px; font-size: 17px; }
 footer { margin-top: 36px; color: var(--soft); font-size: 14px; }
 `;
 
 const LINKS = [
   ['/docs', 'API reference', 'Every endpoint, to read and to try'],
   ['/api/v1/models', 'Models', 'What can be called, and its prices'],
+  ['/api/v1/providers', 'Providers', 'Who serves it, and how well'],
   ['/health/ready', 'Health', 'Whether calls are taken now'],
   ['/openapi.json', 'OpenAPI', 'The reference for machines'],
   ['/llms.txt', 'llms.txt', 'The same in plain text'],
@@ -51,6 +52,12 @@ ${LINKS.map(([href, title, text]) => `<a href="${href}"><b>${title}</b><span>${t
 <h2>Works with OpenAI clients</h2>
 <pre>OPENAI_BASE_URL=&lt;this address&gt;/api/v1
 OPENAI_API_KEY=svc-sk-…</pre>
+<h2>Or with a wallet in place of a key</h2>
+<pre>curl -H "SIGN-IN-WITH-X: $(tollgate siwx --keypair wallet.json \\
+    --chain-id solana:mainnet --uri &lt;this address&gt;)" &lt;this address&gt;/api/v1/session/balance</pre>
+<h2>Sell calls of your own models, tools and agents</h2>
+<pre>tollgate keygen --chain solana --out wallet.json
+tollgate provide --config provider.toml</pre>
 <footer>tollgate ${version} · Apache-2.0</footer>
 </main>
 </body>

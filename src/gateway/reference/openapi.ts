@@ -13,7 +13,7 @@ const CHAPTERS = [
 
 const INTRODUCTION = `One address for many providers. Every call is priced before it starts, locked from your escrow, forwarded, and settled by what it really used.
 
-Clients of the OpenAI API work unchanged: set their base URL to \`/api/v1\` of this host and use a key of this gateway. Amounts are USD; inside, money is counted in whole micro-USD.`;
+Clients of the OpenAI API work unchanged: set their base URL to \`/api/v1\` of this host and use a key of this gateway. A wallet can sign in where a key would, and whoever has one can sell calls here too: \`tollgate provide\` connects models, tools and agents from behind a firewall. Amounts are USD; inside, money is counted in whole micro-USD.`;
 
 const ERROR_SCHEMA = {
   type: 'object',
@@ -50,11 +50,18 @@ export async function describeRoutes(server: FastifyInstance, { version }: { rea
       info: { title: 'tollgate', version, description: INTRODUCTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
       servers: [{ url: '/', description: 'This gateway' }],
       tags: CHAPTERS,
-      security: [{ bearer: [] }, { apiKey: [] }],
+      security: [{ bearer: [] }, { apiKey: [] }, { wallet: [] }],
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `svc-sk-…`. For the administration, the admin key.' },
           apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The same API key in another header.' },
+          wallet: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'SIGN-IN-WITH-X',
+            description:
+              'A Solana or EVM wallet in place of a key: the base64 of `{"message", "signature"}`, a CAIP-122 text and what the wallet signed of it. `GET /api/v1/auth/nonce` shows one to sign; `tollgate siwx` prints the header.',
+          },
         },
         schemas: { Error: ERROR_SCHEMA as never },
       },
@@ -66,6 +73,7 @@ export async function describeRoutes(server: FastifyInstance, { version }: { rea
       for (const operations of Object.values(pathsOf(openapiObject))) {
         for (const operation of Object.values(operations)) {
           operation.responses ??= {};
+          for (const [status, answer] of Object.entries(operation.responses)) describeAnswer(status, answer);
           operation.responses['default'] ??= {
             description: 'Any error.',
             content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
@@ -83,6 +91,12 @@ export async function describeRoutes(server: FastifyInstance, { version }: { rea
     text ??= JSON.stringify(server.swagger());
     return reply.header('content-type', 'application/json; charset=utf-8').header('access-control-allow-origin', '*').send(text);
   });
+}
+
+/** In place of the words that the generator has for an answer whose schema has none. */
+function describeAnswer(status: string, answer: unknown): void {
+  const described = answer as { description?: string };
+  if (described.description === 'Default Response') described.description = status === '201' ? 'It was made.' : 'The answer.';
 }
 
 /** The paths of a document, with what this room reads of them. */

@@ -94,11 +94,16 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   };
 }
 
-const keyOfName = (name: string): string => name.toLowerCase();
+/** What is told apart by a space, a dot, a hyphen or an underscore alone looks like the same name. */
+const keyOfName = (name: string): string => name.toLowerCase().replaceAll(/[ ._-]/g, '');
 
 const superseded = () => new ConnectionSuperseded('a newer connection of this provider took over');
 
 const takenName = (name: string) =>
   new RegistrationError([
-    { key: 'provider_name', wrong: 'is taken by another provider', right: `a name that nobody else has, in place of "${name}"` },
+    {
+      key: 'provider_name',
+      wrong: 'is taken by another provider',
+      right: `a name that nobody else has, in place of "${name}"; where it is left out, what stands before the first / of a service's name is taken`,
+    },
   ]);

@@ -8,6 +8,8 @@ export interface RouterOptions {
   /** 0 to 1, without 1. */
   readonly random: () => number;
   readonly attemptsMax: number;
+  /** How many times the usual price a call may cost that names no provider and no price of its own; default without bound. */
+  readonly priceSpreadMax?: number;
   readonly now?: () => number;
   /** How long a sticky key prefers its provider after it was last served. */
   readonly stickyTtlMs?: number;
@@ -36,11 +38,13 @@ const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1
 /**
  * Chooses by weight 1/price² among offers that are well, those without a failure in the last 30 s before those with one.
  * What the consumer asked for comes first: `order`, then who served the sticky key, then `sort`.
+ * Strangers set their own prices: without a word of the consumer's on it, no call goes to an offer that is `priceSpreadMax` times as dear as
+ * the operator's own, nor falls back to one so much dearer than the first choice.
  * Offers that rest after a failure are left out while there are others; when they are all there is, they are tried all the same,
  * unless they failed so often in a row that they are `open`.
  */
 export function createRouter(options: RouterOptions): Router {
-  const { health, random, attemptsMax, now = Date.now, stickyTtlMs = 30 * 60_000, stickyMax = 20_000 } = options;
+  const { health, random, attemptsMax, priceSpreadMax = Infinity, now = Date.now, stickyTtlMs = 30 * 60_000, stickyMax = 20_000 } = options;
   const sticky = new Map<string, { readonly offer: string; readonly until: number }>();
 
   const stickyOffer = (key: string, service: string): string | null => {
@@ -67,6 +71,15 @@ export function createRouter(options: RouterOptions): Router {
     return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
   };
 
+  /** Where the operator serves this too, what costs many times as much elsewhere is left out. */
+  const atUsualPrice = (offers: readonly Offer[], preferences: RoutePreferences, images: number): readonly Offer[] => {
+    let dearest = -1;
+    for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, priceOf(offer, images));
+    if (dearest < 0) return offers;
+    const most = priceSpreadMax * Math.max(PRICE_FLOOR, dearest);
+    return offers.every((offer) => priceOf(offer, images) <= most) ? offers : offers.filter((offer) => isFair(offer, most, preferences, images));
+  };
+
   return {
     choose(offers, preferences, stickyKey, images = 0) {
       const [only] = offers;
@@ -76,7 +89,7 @@ export function createRouter(options: RouterOptions): Router {
         if (standing === 'probe') health.probing(only);
         return standing === 'open' ? [] : offers;
       }
-      const accepted = narrow(offers, preferences);
+      const accepted = atUsualPrice(narrow(offers, preferences), preferences, images);
       const [first] = accepted;
       if (!first) return [];
       const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service), images);
@@ -86,7 +99,9 @@ export function createRouter(options: RouterOptions): Router {
       if (!preferences.allowFallbacks) return [best.offer];
       const chosen = [best.offer];
       // Resting offers are no fallback for a healthy one. A probe is, but after all that are well, whatever its price.
-      const usable = best.standing === 'resting' ? others : others.filter((entry) => entry.standing !== 'resting');
+      const most = priceSpreadMax * Math.max(PRICE_FLOOR, priceOf(best.offer, images));
+      const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, images));
+      const usable = best.standing === 'resting' ? affordable : affordable.filter((entry) => entry.standing !== 'resting');
       for (const probe of [false, true]) for (const entry of usable) if ((entry.standing === 'probe') === probe) chosen.push(entry.offer);
       return chosen.slice(0, attemptsMax);
     },
@@ -117,6 +132,12 @@ function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePrefere
   if (maxPrice === null) return true;
   const within = (meter: Meter, limit: bigint | undefined) => limit === undefined || (offer.price.rates[meter] ?? 0n) <= limit;
   return within('prompt', maxPrice.prompt) && within('completion', maxPrice.completion) && within('image', maxPrice.image);
+}
+
+/** Whether a call may cost what this offer asks: it is the operator's own, or within bounds, or the consumer named its provider or what it would pay. */
+function isFair(offer: Offer, most: number, { order, only, maxPrice }: RoutePreferences, images: number): boolean {
+  if (offer.endpoint.kind === 'direct' || priceOf(offer, images) <= most || maxPrice !== null) return true;
+  return [...order, ...only].some((wanted) => isProvider(offer, wanted));
 }
 
 /** Ids are keys: exact in base58, in any case where they are hex. Names are compared without regard to case. */

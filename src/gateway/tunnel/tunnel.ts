@@ -76,6 +76,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   let state: 'open' | 'serving' | 'draining' | 'over' = 'open';
   let running = 0;
   let whenIdle: (() => void) | null = null;
+  let askedToDrain = false;
 
   const stream = createSocketStream(socket);
   const session = connect('http://tunnel', { createConnection: () => stream, ...SESSION_OPTIONS });
@@ -112,7 +113,9 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     },
     message(message) {
       if (message.type === 'register') return register(message);
-      if (state === 'open' || state === 'serving') observer.draining?.(connection);
+      // Once: each is a line in the log.
+      if (!askedToDrain) observer.draining?.(connection);
+      askedToDrain = true;
       stopTakingCalls();
     },
     ended(why) {

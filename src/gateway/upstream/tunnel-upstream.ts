@@ -131,20 +131,22 @@ const NOT_SENT: ReadonlySet<string> = new Set([
 const failure = (message: string, options: { readonly unsent?: boolean; readonly absent?: boolean; readonly cause?: unknown } = {}) =>
   new UpstreamFailure(message, { retryable: true, blame: 'provider', ...options });
 
-const FAILURES = new Map<unknown, string>(Object.entries({
+const FAILURES: Readonly<Record<ProxyFailure, string>> = {
   upstream_unreachable: "the provider's service cannot be reached",
   upstream_timeout: "the provider's service did not answer in time",
   upstream_broken: "the provider's service broke off before it answered",
   unknown_service: 'the provider does not serve this any more',
   draining: 'the provider is shutting down',
-} satisfies Record<ProxyFailure, string>));
+};
+
+const isFailure = (told: unknown): told is ProxyFailure => typeof told === 'string' && Object.hasOwn(FAILURES, told);
 
 /** The proxy and the gateway that holds it speak by a header that no upstream's reply can have. */
 function judge(headers: Http2Headers): UpstreamFailure | 'again' | null {
   const told = headers[PROXY_FAILURE_HEADER];
   if (told === undefined) return null;
   if (told === UNKNOWN_CONNECTION || told === 'draining') return 'again';
-  return failure(FAILURES.get(told) ?? 'the provider could not serve the request');
+  return failure(isFailure(told) ? FAILURES[told] : 'the provider could not serve the request');
 }
 
 const { NGHTTP2_REFUSED_STREAM } = constants;

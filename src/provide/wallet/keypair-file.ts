@@ -46,10 +46,12 @@ async function openToRead(path: string): Promise<FileHandle> {
 
 /** Windows has no such modes. */
 function refuseReadable(path: string, stats: Stats): void {
-  if (process.platform === 'win32' || isPrivate(stats, process.geteuid!())) return;
-  throw new WalletError(
-    `The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. Run: chmod 600 ${path}`,
-  );
+  if (process.platform === 'win32') return;
+  const reader = process.geteuid!();
+  if (isPrivate(stats, reader)) return;
+  // Of somebody else's file the mode alone would lock out the user that runs this.
+  const right = stats.uid === reader || reader === 0 ? `Run: chmod 600 ${path}` : 'Make it a file of the user that runs this, with mode 600';
+  throw new WalletError(`The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. ${right}`);
 }
 
 /** Whether a file is the owner's alone, or such a mount as `readKeypairFile` accepts, for a process of the user `reader`. */

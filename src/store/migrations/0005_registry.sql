@@ -30,7 +30,7 @@ CREATE TABLE provider_connections (
   version BIGINT NOT NULL
 );
 CREATE INDEX provider_connections_version ON provider_connections (version);
-CREATE INDEX provider_connections_node ON provider_connections (node);
+CREATE INDEX provider_connections_node ON provider_connections (node) WHERE left_at IS NULL;
 
 -- What each provider offers, as it registered it last.
 CREATE TABLE provider_registrations (
@@ -38,7 +38,7 @@ CREATE TABLE provider_registrations (
   account TEXT NOT NULL,
   -- NULL for a provider that has never offered anything.
   name TEXT,
-  -- The name in lower case: it belongs to one provider.
+  -- The name in lower case without spaces, dots, hyphens and underscores: it belongs to one provider.
   name_key TEXT,
   -- JSON array of services, each with the time of its first registration.
   document TEXT NOT NULL,

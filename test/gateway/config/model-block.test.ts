@@ -55,6 +55,8 @@ describe('a [[models]] block', () => {
       providerName: 'acme',
     });
     expect(problemsOf(modelBlock({ name: '"large"', provider_name: null }))).toMatchObject([{ key: 'models[0].provider_name', wrong: 'is missing' }]);
+    // What would follow from the name is not asked for while the name is.
+    expect(problemsOf(modelBlock({ name: null, display_name: null, provider_name: null }))).toMatchObject([{ key: 'models[0].name' }]);
   });
 
   test('takes "" as no key', () => {

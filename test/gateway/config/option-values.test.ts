@@ -97,6 +97,7 @@ const CASES = {
   'upstream.attempts_max': { toml: '2', wrong: '4', of: (c) => c.upstream.attemptsMax, is: 2, fallback: 3 },
   'upstream.reply_bytes_max': { toml: '4096', wrong: '1', of: (c) => c.upstream.replyBytesMax, is: 4096, fallback: 64 * 1024 * 1024 },
   'upstream.connections_max': { toml: '2', wrong: '0', of: (c) => c.upstream.connectionsMax, is: 2, fallback: 1024 },
+  'upstream.price_spread_max': { toml: '3', wrong: '0', of: (c) => c.upstream.priceSpreadMax, is: 3, fallback: 10 },
   'upstream.cooldown_ms': { toml: '0', wrong: '1979-05-27', of: (c) => c.upstream.cooldownMs, is: 0, fallback: 30_000 },
 } as const satisfies Record<OptionKey, Case>;
 

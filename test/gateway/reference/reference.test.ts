@@ -32,15 +32,21 @@ afterAll(() => app.close());
 const get = (path: string) => fetch(url + path);
 
 describe('the reference', () => {
-  it('is OpenAPI 3.1 from the schemas that validate, with both ways to give a key', async () => {
+  it('is OpenAPI 3.1 from the schemas that validate, with every way to say who calls', async () => {
     const response = await get('/openapi.json');
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     const document = (await response.json()) as Document;
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { title: 'tollgate', version: '1.2.3' },
-      security: [{ bearer: [] }, { apiKey: [] }],
-      components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' }, apiKey: { in: 'header', name: 'x-api-key' } } },
+      security: [{ bearer: [] }, { apiKey: [] }, { wallet: [] }],
+      components: {
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer' },
+          apiKey: { in: 'header', name: 'x-api-key' },
+          wallet: { type: 'apiKey', in: 'header', name: 'SIGN-IN-WITH-X' },
+        },
+      },
       paths: {
         '/api/v1/chat/completions': {
           post: {
@@ -64,6 +70,7 @@ describe('the reference', () => {
     expect(text.startsWith('# tollgate\n')).toBe(true);
     expect(text).toContain('## Chat\n\n- POST /api/v1/chat/completions: Create a chat completion\n');
     expect(text).toContain('- GET /api/v1/models: List models\n');
+    for (const way of ['Authorization: Bearer', 'x-api-key', 'SIGN-IN-WITH-X', 'tollgate provide']) expect(text).toContain(way);
   });
 
   it.each(['/docs', '/docs/', '/'])('is a page at %s that runs no inline script and takes nothing from elsewhere', async (path) => {

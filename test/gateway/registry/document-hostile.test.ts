@@ -204,8 +204,6 @@ describe('a document', () => {
       'models[1]',
       'tools[0].provider_name',
       'tools[1].name',
-      'tools[1].display_name',
-      'tools[1].provider_name',
       'tools[1].pricing.per_call',
     ]);
   });

@@ -84,18 +84,21 @@ describe('a stream that is reset', () => {
 });
 
 describe("the proxy's own words", () => {
-  test.each(PROXY_FAILURES.filter((kind) => kind !== 'draining'))('%s: a failure of the provider, and no reply', async (kind) => {
-    const world = await startWorld();
-    const peer = await world.peer({
-      serve(stream) {
-        stream.respond({ ':status': 502, [PROXY_FAILURE_HEADER]: kind });
-        stream.end('{"error":{}}');
-      },
-    });
-    const failure = await failed(world.send(peer.welcome.provider).head);
-    expect(failure).toMatchObject({ retryable: true, blame: 'provider', status: null });
-    expect(failure.message).toMatch(/^the provider/);
-  });
+  test.each([...PROXY_FAILURES.filter((kind) => kind !== 'draining'), 'of a later version', 'constructor'])(
+    '%s: a failure of the provider, and no reply',
+    async (kind) => {
+      const world = await startWorld();
+      const peer = await world.peer({
+        serve(stream) {
+          stream.respond({ ':status': 502, [PROXY_FAILURE_HEADER]: kind });
+          stream.end('{"error":{}}');
+        },
+      });
+      const failure = await failed(world.send(peer.welcome.provider).head);
+      expect(failure).toMatchObject({ retryable: true, blame: 'provider', status: null });
+      expect(failure.message).toMatch(/^the provider/);
+    },
+  );
 
   test('draining: sent again, to the connection that comes next', async () => {
     const world = await startWorld({ upstream: { waitMs: 10_000 } });

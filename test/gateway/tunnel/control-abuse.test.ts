@@ -21,6 +21,8 @@ test.each([
   ['a message without a type', '{"type":7}\n', /no message/],
   ['a registration without a document', '{"type":"register","router":"x","signature":null}\n', /document/],
   ['bytes', Buffer.from([0, 255, 254, 10]), /not JSON/],
+  ['nesting that is slow to parse', `{"type":"later","deep":${'['.repeat(100)}${']'.repeat(100)}}\n`, /more structure/],
+  ['keys that are slow to parse', `{"type":"later",${Array.from({ length: 2_000 }, (_, key) => `"${key}":0`).join()}}\n`, /more structure/],
 ])('%s on the control stream ends the connection', async (_what, said, reason) => {
   await endsOnlyItself(await startWorld(), (peer) => peer.say(said), reason);
 });
@@ -83,4 +85,13 @@ test('a proxy that opens no HTTP/2 is given up in time', async () => {
   });
   const reason = await new Promise<string>((resolve) => socket.on('close', (_code, why) => resolve(String(why))));
   expect(reason).toMatch(/did not open its side/);
+});
+
+test('a proxy that says again and again that it drains is told of once', async () => {
+  const world = await startWorld();
+  const peer = await world.peer();
+  peer.say('{"type":"draining"}\n'.repeat(1_000));
+  peer.say('no JSON\n');
+  await peer.closed;
+  expect(world.told.filter((word) => word === 'draining')).toHaveLength(1);
 });

@@ -45,4 +45,15 @@ describe('bytes as lines', () => {
     splitter.end();
     expect(count).toBe(200_000);
   });
+
+  it('keep no chunk that they came in: a line in single bytes would take a hundred times its size', () => {
+    const lines: string[] = [];
+    const splitter = createLines({ bytesMax: 1_000, line: (text) => lines.push(text), tooLong: () => {} });
+    const chunk = Buffer.alloc(1);
+    for (const byte of 'abc\n') {
+      chunk.write(byte);
+      splitter.push(chunk);
+    }
+    expect(lines).toEqual(['abc']);
+  });
 });

@@ -35,7 +35,7 @@ function checkPlace({ domain, uri }: SignInMessage, domains: ReadonlySet<string>
   if (!domains.has(domain)) throw signInError(`The sign-in message is for the domain ${quoted(domain)}; this gateway takes those for ${here()}`);
   const [, host = ''] = AUTHORITY.exec(uri) ?? [];
   if (!domains.has(host))
-    throw signInError(`The URI of the sign-in message, ${quoted(uri)}, does not lead here; this gateway takes https://${here()}`);
+    throw signInError(`The URI of the sign-in message, ${quoted(uri)}, does not lead here; this gateway takes those of ${here()}`);
 }
 
 function validityOf({ issuedAt, expirationTime, notBefore }: SignInMessage, { lifetimeMsMax, skewMs }: SignInRules): Validity {
