@@ -317,6 +317,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     await server.register(
       adminRoutes({
         adminKey: config.adminKey,
+        contractNetworks: config.chains.map(({ network }) => network),
         consumers: createConsumerStore(database, { now }),
         keys,
         ledger,

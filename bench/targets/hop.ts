@@ -106,8 +106,9 @@ const server = createServer((request, response) => {
   request.on('data', (part: Buffer) => parts.push(part));
   request.on('end', () => {
     pass(send((parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString()), response).catch((error: unknown) => {
-      if (!response.headersSent) response.writeHead(502);
-      response.end(String(error));
+      process.stderr.write(`${String(error)}\n`);
+      if (response.headersSent) return response.destroy();
+      response.writeHead(502).end(String(error));
     });
   });
 });

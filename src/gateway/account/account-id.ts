@@ -16,6 +16,8 @@ export const DEVELOPMENT_ACCOUNT = 'tollgate:local:dev';
 
 const LOCAL = /^tollgate:local:[a-z0-9-]{1,64}$/;
 const EVM = /^eip155:(?:(\d{1,32}):)?(0x[0-9a-fA-F]{40})$/;
+/** Before the CAIP-10 id of a contract wallet, which looks like an ordinary wallet's. */
+const CONTRACT = 'contract:';
 const SOLANA = /^solana:(?:[1-9A-HJ-NP-Za-km-z]{32}:)?([1-9A-HJ-NP-Za-km-z]{32,44})$/;
 /** Longer than any account id; longer texts are not looked at. */
 const LENGTH_MAX = 128;
@@ -34,14 +36,26 @@ export function isWallet(account: string): boolean {
   return !account.startsWith('tollgate:');
 }
 
-/** Ledger name of an ordinary account given by either of its names; null when the text is neither, or has an EVM address with a wrong digit. */
-export function parseAccountId(text: string): string | null {
+/**
+ * Ledger name of an account given by either of its names; null when the text is neither, or has an EVM address with a wrong digit. An EVM address
+ * on a chain is an ordinary wallet's, `contract:` before it a contract wallet's. On `contractNetworks` (CAIP-2), where contract wallets sign in,
+ * an address alone could be either's: throws GatewayError `invalid_request` that gives both forms, as money for the wrong one is lost.
+ */
+export function parseAccountId(text: string, contractNetworks: readonly string[] = []): string | null {
   if (text.length > LENGTH_MAX) return null;
   if (LOCAL.test(text)) return text;
-  const evm = EVM.exec(text);
+  const isContract = text.startsWith(CONTRACT);
+  const evm = EVM.exec(isContract ? text.slice(CONTRACT.length) : text);
   if (evm) {
-    const parsed = parseEvmAddress(evm[2]!);
-    return parsed === null ? null : `eip155:${parsed}`;
+    const [, chain, digits] = evm;
+    const address = parseEvmAddress(digits!);
+    if (address === null || (isContract && chain === undefined)) return null;
+    if (isContract) return `eip155:${chain}:${address}`;
+    if (chain !== undefined && contractNetworks.includes(`eip155:${chain}`)) {
+      const message = `${text} may be an ordinary wallet or a contract: say eip155:${address} for the wallet, or ${CONTRACT}${text} for the contract`;
+      throw new GatewayError('invalid_request', message, { param: 'account' });
+    }
+    return `eip155:${address}`;
   }
   const address = SOLANA.exec(text)?.[1];
   if (address !== undefined && bs58.decodeUnsafe(address)?.length === 32) return `solana:${address}`;

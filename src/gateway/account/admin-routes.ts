@@ -24,6 +24,8 @@ import { pageSchema, type Page } from './page.ts';
 export interface AdminDeps {
   /** null closes the whole administration. */
   readonly adminKey: string | null;
+  /** CAIP-2 ids of the chains on which contract wallets sign in. */
+  readonly contractNetworks: readonly string[];
   readonly consumers: ConsumerStore;
   readonly keys: KeyStore;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
@@ -102,7 +104,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
 
   /** A registered account, a wallet's, or one that has money without having been registered. */
   const existing = async (id: string): Promise<Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }> => {
-    const account = parseAccountId(id);
+    const account = parseAccountId(id, deps.contractNetworks);
     const consumer = account === null ? null : await consumers.find(account);
     if (consumer) return consumer;
     if (account === null || !(isWallet(account) || (await ledger.balance(escrowOf(account)))))
@@ -137,7 +139,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         },
       },
       async (request, reply) => {
-        const account = accountOf(request.body ?? {});
+        const account = accountOf(request.body ?? {}, deps.contractNetworks);
         const { created, consumer } = await consumers.create(account, request.body?.label ?? request.body?.name ?? '');
         return reply.code(created ? 201 : 200).send({ data: await view(consumer) });
       },
@@ -342,10 +344,10 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
   };
 }
 
-function accountOf({ name, account }: NewAccountBody): string {
+function accountOf({ name, account }: NewAccountBody, contractNetworks: readonly string[]): string {
   if ((name === undefined) === (account === undefined)) throw new GatewayError('invalid_request', 'Give either name or account', { param: 'name' });
   if (name !== undefined) return localAccount(name);
-  const parsed = parseAccountId(account!);
+  const parsed = parseAccountId(account!, contractNetworks);
   if (parsed !== null) return parsed;
   throw new GatewayError(
     'invalid_request',

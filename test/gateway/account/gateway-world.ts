@@ -99,6 +99,7 @@ export async function openWorld(): Promise<World> {
   );
   await server.register(
     adminRoutes({
+      contractNetworks: [],
       adminKey,
       consumers: createConsumerStore(database, { now }),
       keys,
