@@ -72,13 +72,13 @@ describe('account ids', () => {
 describe('a contract wallet', () => {
   const address = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913';
 
-  test('is named by its chain, with contract: before it', () => {
+  it('is named by its chain, with contract: before it', () => {
     expect(parseAccountId(`contract:eip155:8453:${address}`)).toBe(`eip155:8453:${address}`);
     expect(parseAccountId(`contract:eip155:${address}`)).toBeNull();
     expect(parseAccountId(`contract:solana:${address}`)).toBeNull();
   });
 
-  test('is not taken for an ordinary one, nor the other way round, where it can sign in', () => {
+  it('is not taken for an ordinary one, nor the other way round, where it can sign in', () => {
     expect(() => parseAccountId(`eip155:8453:${address}`, ['eip155:8453'])).toThrow(`contract:eip155:8453:${address} for the contract`);
     expect(parseAccountId(`eip155:1:${address}`, ['eip155:8453'])).toBe(`eip155:${address}`);
     expect(parseAccountId(`eip155:${address}`, ['eip155:8453'])).toBe(`eip155:${address}`);
