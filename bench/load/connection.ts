@@ -18,6 +18,9 @@ export interface Connection {
 const HEAD_END = Buffer.from('\r\n\r\n');
 /** How the body of a chunked reply ends. Bodies of the bench never end a write like this midway. */
 const LAST_CHUNK = '0\r\n\r\n';
+/** Enough of the end of a reply to find `[DONE]` in, wherever it is cut into chunks. */
+const TAIL_BYTES = 64;
+const CHUNK_LINE = /\r\n[0-9a-f]+\r\n/g;
 
 export function openConnection(port: number): Connection {
   let socket: Socket | null = null;
@@ -82,10 +85,10 @@ export function openConnection(port: number): Connection {
       if (left <= 0) finish(ok ? '' : `status ${status}: ${tail.slice(0, 300)}`);
       return;
     }
-    tail = body.length >= 40 ? body.toString('latin1', body.length - 40) : (tail + body.toString('latin1')).slice(-40);
+    tail = body.length >= TAIL_BYTES ? body.toString('latin1', body.length - TAIL_BYTES) : (tail + body.toString('latin1')).slice(-TAIL_BYTES);
     if (!tail.endsWith(LAST_CHUNK)) return;
     if (!ok) finish(`status ${status}: ${body.toString('latin1', 0, 300)}`);
-    else finish(streamed && !tail.includes('data: [DONE]') ? 'a stream without [DONE]' : '');
+    else finish(streamed && !tail.replaceAll(CHUNK_LINE, '').includes('data: [DONE]') ? 'a stream without [DONE]' : '');
   };
 
   return {

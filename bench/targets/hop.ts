@@ -52,7 +52,7 @@ async function tunnel(): Promise<Send> {
       leave: async () => {},
       onSuperseded: () => () => {},
     },
-    config: { providers: [], silenceMs: 60_000, servicesMax: 100 },
+    config: { providers: [], silenceMs: 60_000, servicesMax: 100, connectionsPerAddressMax: 1_000 },
     domains: [],
     version: 'bench',
   });

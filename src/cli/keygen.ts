@@ -58,7 +58,7 @@ To call with it instead of an API key:
   curl -H "SIGN-IN-WITH-X: $(${OWN_NAME} siwx --keypair ${shellWord(out)} --chain-id ${wallet.chainId} --domain <host>)" \\
     https://<host>/api/v1/session/balance
 
-To provide services with it, in the file of ${OWN_NAME} provide:
+To provide services with it, in the file of tollgate provide:
   [router]
   url = "https://<host>"
 

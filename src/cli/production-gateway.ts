@@ -55,7 +55,9 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
   ];
   const warn = paint('yellow', '!');
   if (config.signIn.domains.length === 0)
-    lines.push(`${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`);
+    lines.push(
+      `${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`,
+    );
   if (config.services.length === 0) lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
   return lines;
 }

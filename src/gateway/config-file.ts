@@ -156,6 +156,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       graceMs: values['tunnel.grace_ms'],
       waitMs: values['tunnel.wait_ms'],
       servicesMax: values['tunnel.services_max'],
+      connectionsPerAddressMax: values['tunnel.connections_per_address_max'],
     },
     cluster: {
       url: values['cluster.url'],

@@ -127,6 +127,13 @@ export const OPTIONS = {
   }),
   'tunnel.services_max': whole({ min: 1, max: 10_000, default: 1_000, meaning: 'Most services of one provider.' }),
 
+  'tunnel.connections_per_address_max': whole({
+    min: 1,
+    max: 10_000,
+    default: 1_000,
+    meaning: 'Most proxies from one IPv4 address or IPv6 /64 network, so that one client cannot take the places of all.',
+  }),
+
   'cluster.url': optionalText({
     env: 'TOLLGATE_CLUSTER_URL',
     secret: false,

@@ -94,6 +94,8 @@ export interface TunnelConfig {
   readonly graceMs: number;
   readonly waitMs: number;
   readonly servicesMax: number;
+  /** Proxies from one client network. */
+  readonly connectionsPerAddressMax: number;
 }
 
 export interface ClusterConfig {

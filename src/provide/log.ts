@@ -43,5 +43,3 @@ function forTerminal(name: string, value: unknown): unknown {
   const plain = messageOfError(name, value);
   return typeof plain === 'string' ? plain.replace(/\p{Cc}+/gu, ' ') : plain;
 }
-
-export const LOG_LEVELS: readonly LogLevel[] = LEVELS;

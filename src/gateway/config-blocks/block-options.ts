@@ -8,7 +8,7 @@ const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 const DESCRIPTION_MAX = 2_000;
 
 /** Text that must be given and that a check accepts. */
-export function checkedText(takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
+function checkedText(takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
   return option({ takes, meaning, read: (value) => readText(value, takes, fault) });
 }
 

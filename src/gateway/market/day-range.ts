@@ -7,7 +7,7 @@ export interface DayRange {
 }
 
 const DAY_MS = 86_400_000;
-export const DAYS_MAX = 366;
+const DAYS_MAX = 366;
 /** Days before the last, where no first is given. */
 const DAYS_DEFAULT = 7;
 

@@ -57,11 +57,11 @@ export function viewModelPrice({ price }: Priced): ModelPrice {
   return { prompt, completion, image };
 }
 
-export function viewToolPrice({ price, variants }: Priced): ToolPrice {
+function viewToolPrice({ price, variants }: Priced): ToolPrice {
   return { per_call: usd(price, 'call'), tools: byName(Object.entries(variants), 'call') };
 }
 
-export function viewAgentPrice({ price }: Priced): AgentPrice {
+function viewAgentPrice({ price }: Priced): AgentPrice {
   const { call = null, prompt = null, completion = null } = ratesToUsd(price.rates);
   return { per_call: call, prompt, completion };
 }

@@ -54,7 +54,7 @@ export function viewProviderDetail(offers: readonly Offer[], standings: Standing
   }));
 }
 
-export function viewDoor(offer: Offer, standings: Standings): DoorView {
+function viewDoor(offer: Offer, standings: Standings): DoorView {
   return { primitive: offer.primitive, pricing: viewPrice(offer), ...viewStanding(offer, standings) };
 }
 

@@ -20,7 +20,7 @@ export function statusOf(outcome: Pick<CallOutcome, 'error' | 'resolution'>): re
 }
 
 /** Usage with plain numbers, as logs, metrics and traces show it. */
-export function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
+function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
   if (!usage) return null;
   const numbers: Record<string, number> = {};
   for (const meter of METERS) {

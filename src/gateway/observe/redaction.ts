@@ -1,4 +1,4 @@
-export const REDACTED = '[redacted]';
+const REDACTED = '[redacted]';
 
 /** Names whose values are never logged, wherever they occur; compared in lower case with `_` as `-`. */
 const SECRET_NAMES = new Set([

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
+import { networkOf } from '../auth/client-network.ts';
 import type { TunnelConfig } from '../config.ts';
 import { GatewayError } from '../errors.ts';
 import type { Registry } from '../registry/registry.ts';
@@ -21,7 +22,7 @@ export interface TunnelsOptions {
   readonly authenticate: AdmitOptions['authenticate'];
   readonly identity: AdmitOptions['identity'];
   readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded'>;
-  readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax'>;
+  readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax' | 'connectionsPerAddressMax'>;
   /** Domains that wallets sign in for, and that a signed registration may name as its router. */
   readonly domains: readonly string[];
   /** Of this gateway, for the proxy's log. */
@@ -62,6 +63,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     handleProtocols: () => TUNNEL_PROTOCOL,
   });
   let dialling = 0;
+  /** Connections of each client network. */
+  const held = new Map<string, number>();
   let closing = false;
 
   const checkCapacity = () => {
@@ -76,6 +79,14 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     if (opening >= limits.newConnectionsMax)
       throw new GatewayError('rate_limit_exceeded', `Provider ${provider} has ${opening} connections that registered nothing yet`, {
         retryAfterS: 2,
+      });
+  };
+
+  const checkNetwork = (network: string) => {
+    const count = held.get(network) ?? 0;
+    if (count >= config.connectionsPerAddressMax)
+      throw new GatewayError('rate_limit_exceeded', `There are ${count} connections from your network, which is the most one may have`, {
+        retryAfterS: 10,
       });
   };
 
@@ -94,8 +105,15 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         limits,
         stillAdmitted: () => stillOpens(options.authenticate, request, address),
       });
+      const network = networkOf(address);
+      held.set(network, (held.get(network) ?? 0) + 1);
       tunnels.set(tunnel.connection.id, tunnel);
-      void tunnel.closed.then(() => tunnels.delete(tunnel.connection.id));
+      void tunnel.closed.then(() => {
+        tunnels.delete(tunnel.connection.id);
+        const left = held.get(network)! - 1;
+        if (left > 0) held.set(network, left);
+        else held.delete(network);
+      });
       observer.connected?.(tunnel.connection, address);
     });
   };
@@ -108,6 +126,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     dialling += 1;
     try {
       checkCapacity();
+      checkNetwork(networkOf(address));
       const admitted = await admit(request, address);
       checkCapacity();
       checkProvider(admitted.provider);

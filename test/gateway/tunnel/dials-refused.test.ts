@@ -104,6 +104,15 @@ describe('a dial is refused', () => {
     expect(answer!.headers['retry-after']).toBe('10');
   });
 
+  test('to one client that would take the places of all', async () => {
+    const world = await startWorld({ connectionsPerAddressMax: 1 });
+    const first = await world.dial();
+    expect(await ask(world, await signInHeaders(solanaWallet()))).toMatchObject(refusal(429, 'rate_limit_exceeded', /from your network/));
+    first.kill();
+    await until(() => world.told.some((line) => line.startsWith('left')));
+    expect(await ask(world, await signInHeaders(solanaWallet()))).toBeNull();
+  });
+
   test('to a provider that opens connection after connection and registers nothing', async () => {
     const world = await startWorld({ limits: { newConnectionsMax: 2 } });
     const wallet = solanaWallet();

@@ -45,6 +45,7 @@ export interface WorldOptions {
   readonly providers?: readonly string[];
   readonly silenceMs?: number;
   readonly servicesMax?: number;
+  readonly connectionsPerAddressMax?: number;
   readonly limits?: Partial<TunnelsLimits>;
   /** Comes before the authenticator. */
   readonly authenticate?: (authenticate: Authenticator['authenticate'], headers: IncomingHttpHeaders, address: string) => Promise<Caller>;
@@ -89,7 +90,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       options.authenticate?.(authenticator.authenticate, headers, address) ?? authenticator.authenticate(headers, address),
     identity: createIdentity({ seed: '07'.repeat(32) }),
     registry,
-    config: { providers: options.providers ?? [], silenceMs: options.silenceMs ?? 15_000, servicesMax: options.servicesMax ?? 100 },
+    config: {
+      providers: options.providers ?? [],
+      silenceMs: options.silenceMs ?? 15_000,
+      servicesMax: options.servicesMax ?? 100,
+      connectionsPerAddressMax: options.connectionsPerAddressMax ?? 1_000,
+    },
     domains: [DOMAIN],
     version: '1.2.3',
     observer,
