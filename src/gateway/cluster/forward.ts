@@ -23,11 +23,12 @@ export function forward(caller: ServerHttp2Stream, rawHeaders: readonly string[]
     if (!HOP.has(name)) headers.push(name, rawHeaders[at + 1]!);
   }
   const endStream = (flags & NGHTTP2_FLAG_END_STREAM) !== 0;
-  const tunnel = session.request(headers, { endStream });
-  const repliedWhole = watchEnd(tunnel);
   // What went wrong is told by the code that a stream closes with.
   caller.on('error', ignore);
+  const tunnel = open(session, headers, endStream);
+  if (tunnel === null) return resetStream(caller, NGHTTP2_INTERNAL_ERROR);
   tunnel.on('error', ignore);
+  const repliedWhole = watchEnd(tunnel);
 
   if (!endStream) passOn(caller, tunnel, watchEnd(caller));
   tunnel.once('response', (_headers, responseFlags, rawResponse) => {
@@ -48,6 +49,15 @@ export function forward(caller: ServerHttp2Stream, rawHeaders: readonly string[]
     else resetStream(caller, tunnel.rstCode || NGHTTP2_CANCEL);
   });
   caller.once('close', () => resetStream(tunnel, caller.rstCode || NGHTTP2_CANCEL));
+}
+
+/** null for a head that came here and that Node does not send, such as that of a CONNECT: it would end this process. */
+function open(session: CallSession, headers: readonly string[], endStream: boolean): ReturnType<CallSession['request']> | null {
+  try {
+    return session.request(headers, { endStream });
+  } catch {
+    return null;
+  }
 }
 
 function passOn(from: Http2Stream, to: Http2Stream, whole: () => boolean): void {

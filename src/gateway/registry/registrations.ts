@@ -104,6 +104,6 @@ const takenName = (name: string) =>
     {
       key: 'provider_name',
       wrong: 'is taken by another provider',
-      right: `a name that nobody else has, in place of "${name}"; where it is left out, what stands before the first / of a service's name is taken`,
+      right: `a name that nobody else has, in place of "${name}"; where the file has none, it is what stands before the first / of a service's name`,
     },
   ]);

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { afterEach, describe, expect, it } from 'vitest';
 import { resetStream, watchEnd } from '../../../src/gateway/tunnel/stream-end.ts';
-import { closed, createScene, open, reply } from './far-gateway.ts';
+import { CONNECTION_HEADER } from '../../../src/gateway/tunnel/tunnels.ts';
+import { closed, CONNECTION, createScene, open, reply } from './far-gateway.ts';
 
 const scene = createScene();
 afterEach(() => scene.end());
@@ -49,6 +50,19 @@ describe('a reset', () => {
       await expect(reply(open(peers, far.listener.url, { ':path': '/before' }, endStream))).rejects.toThrow(`reset with code ${code}`);
       await expect(reply(open(peers, far.listener.url, {}, endStream))).rejects.toThrow(`reset with code ${code}`);
     }
+  });
+
+  it('is what becomes of a stream whose head cannot be passed on', async () => {
+    const far = await scene.far((stream) => {
+      stream.respond({ ':status': 200 });
+      stream.end('fine');
+    });
+    const peers = scene.peers();
+    const head = { ':method': 'CONNECT', ':authority': 'tunnel', [CONNECTION_HEADER]: CONNECTION };
+    const stream = peers.session({ id: 'far', url: far.listener.url }).request(head);
+    stream.on('error', () => {});
+    await expect(reply(stream)).rejects.toThrow(`reset with code ${NGHTTP2_INTERNAL_ERROR}`);
+    expect((await reply(open(peers, far.listener.url, {}, true))).body.toString()).toBe('fine');
   });
 
   it.each(['the gateway gives the tunnel up', 'the proxy dies', 'the proxy resets it without an error'])(
