@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../call.ts';
 import type { Identity } from '../catalog/identity.ts';
+import { isWallet } from '../account/account-id.ts';
 import { refuseRepeatedCredentials } from '../auth/credential.ts';
 import { hasLimit } from '../auth/spend-period.ts';
 import { GatewayError } from '../errors.ts';
@@ -44,6 +45,8 @@ export function createAdmission({
     const provider = providerIdOf(account, identity);
     if (key && (key.allowedServices !== null || (key.budget !== null && hasLimit(key.budget))))
       throw refused('A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet');
+    // Whoever finds a key of a wallet's account could otherwise take the place of the wallet's own proxy.
+    if (key && isWallet(account)) throw refused("The account of this key is a wallet's: provide as the wallet itself, with [router.siwx]");
     if (wallet && !account.endsWith(`:${provider}`))
       throw refused('A contract wallet cannot sign registrations: provide with an ordinary wallet, or with an API key of the account');
     if (allowed.size > 0 && ![provider, account, wallet?.caip10].some((name) => name !== undefined && allowed.has(inOneCase(name))))

@@ -88,6 +88,12 @@ describe('a dial is refused', () => {
     expect(await ask(world, { authorization: `Bearer ${await world.key()}` })).toBeNull();
   });
 
+  test('with a key of a wallet’s account, which would take the place of the wallet', async () => {
+    const world = await startWorld();
+    const key = await world.key({ account: solanaWallet().account });
+    expect(await ask(world, { authorization: `Bearer ${key}` })).toMatchObject(refusal(403, 'permission_denied', /as the wallet itself/));
+  });
+
   test('to who is not on the list of providers', async () => {
     const [one, two, three] = [solanaWallet(), solanaWallet(), solanaWallet()];
     const world = await startWorld({ providers: [one.address, two.accountId] });
