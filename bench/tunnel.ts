@@ -1,11 +1,11 @@
-/** `node bench/tunnel.ts`: what the way to an upstream costs a gateway, straight, through a provider's tunnel, and through another gateway. `--help` tells the rest. */
+/** `node bench/tunnel.ts`: what the way to an upstream costs a gateway: straight, through a provider's tunnel, through another gateway. `--help` tells the rest. */
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator, type Generator } from './generator.ts';
 import { HOPS, type Hop, type HopKind } from './hops.ts';
 import { jobFor, warmUp } from './measure.ts';
-import { BURST_CONNECTIONS, FULL, OPEN_PER_SECOND, PACED_STREAMS, QUICK, SMALL_CONNECTIONS } from './plan.ts';
+import { BURST_CONNECTIONS, FULL, OPEN_PER_SECOND, PACED_STREAMS, QUICK, SMALL_CONNECTIONS, type Plan } from './plan.ts';
 import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { median, table } from './report.ts';
 import { BURST_EVENTS, MODELS, PACED_EVENTS } from './upstream/replies.ts';
@@ -33,17 +33,15 @@ interface Sample {
 
 interface Load {
   readonly title: string;
-  readonly unit: string;
   run(generator: Generator, hop: Hop): Promise<Sample>;
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
-function loadOf(title: string, unit: string, model: string, events: number, shape: Parameters<typeof jobFor>[2]): Load {
+function loadOf(title: string, model: string, events: number, shape: Parameters<typeof jobFor>[2]): Load {
   return {
     title,
-    unit,
     async run(generator, hop) {
       const pids = [hop.pid, hop.proxyPid, hop.otherGatewayPid];
       const read = () => pids.map((pid) => (pid === null ? null : cpuMicros(pid)));
@@ -59,23 +57,13 @@ function loadOf(title: string, unit: string, model: string, events: number, shap
   };
 }
 
-function loadsOf({ smallMs, openMs, burstMs }: typeof FULL): readonly Load[] {
-  return [
-    loadOf(`small calls, ${SMALL_CONNECTIONS} at once`, 'call', MODELS.small, 1, {
-      kind: 'closed',
-      connections: SMALL_CONNECTIONS,
-      durationMs: smallMs,
-    }),
-    loadOf(`small calls, ${OPEN_PER_SECOND}/s`, 'call', MODELS.small, 1, { kind: 'open', perSecond: OPEN_PER_SECOND, durationMs: openMs }),
-    loadOf(`bursts of ${BURST_EVENTS} events`, 'event', MODELS.burst, BURST_EVENTS, {
-      kind: 'closed',
-      connections: BURST_CONNECTIONS,
-      durationMs: burstMs,
-    }),
-    // A paced stream lasts longer than this, so that each connection carries exactly one.
-    loadOf(`${PACED_STREAMS} paced streams`, 'event', MODELS.paced, PACED_EVENTS, { kind: 'closed', connections: PACED_STREAMS, durationMs: 500 }),
-  ];
-}
+const loadsOf = ({ smallMs, openMs, burstMs }: Plan): readonly Load[] => [
+  loadOf('CPU µs/call', MODELS.small, 1, { kind: 'closed', connections: SMALL_CONNECTIONS, durationMs: smallMs }),
+  loadOf(`CPU µs/call at ${OPEN_PER_SECOND}/s`, MODELS.small, 1, { kind: 'open', perSecond: OPEN_PER_SECOND, durationMs: openMs }),
+  loadOf('burst CPU µs/event', MODELS.burst, BURST_EVENTS, { kind: 'closed', connections: BURST_CONNECTIONS, durationMs: burstMs }),
+  // A paced stream lasts longer than this, so that each connection carries exactly one.
+  loadOf('paced CPU µs/event', MODELS.paced, PACED_EVENTS, { kind: 'closed', connections: PACED_STREAMS, durationMs: 500 }),
+];
 
 const number = (value: number | null) => (value === null ? '–' : value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0));
 const times = (value: number) => (Number.isFinite(value) ? `${value.toFixed(2)}×` : '–');
@@ -84,44 +72,39 @@ function verdict(ratio: number): string {
   return ratio <= BUDGET.goal ? 'goal reached' : ratio <= BUDGET.most ? 'within budget' : '**missed**';
 }
 
-/** One table for each load, a line for each way. `samples[load][way]` are its rounds. */
+/** What the ways cost the gateway, then the other processes of each, then the budget. `samples[load][way]` are its rounds. */
 function reportOf(loads: readonly Load[], samples: readonly (readonly (readonly Sample[])[])[]): string {
-  const parts = loads.map(({ title, unit }, load) => {
-    const rows = HOPS.map((kind, way) => {
-      const rounds = samples[load]![way]!;
-      const at = (pick: (sample: Sample) => number | null) => median(rounds.map(pick));
-      // Ratios are taken round by round: what else the machine does differs more between rounds than within one.
-      const ratio = median(rounds.map(({ gateway }, round) => gateway / samples[load]![0]![round]!.gateway)) ?? Number.NaN;
-      return [
-        kind.title,
-        number(at((sample) => sample.callsPerSecond)),
-        number(at((sample) => sample.gateway)),
-        way === 0 ? '1×' : times(ratio),
-        number(at((sample) => sample.proxy)),
-        number(at((sample) => sample.otherGateway)),
-        kind.name === 'hop-tunnel' ? verdict(ratio) : '',
-      ];
-    });
-    const columns = [
-      'way',
-      'calls/s',
-      `gateway CPU µs/${unit}`,
-      '÷ straight',
-      `proxy CPU µs/${unit}`,
-      `other gateway CPU µs/${unit}`,
-      `budget ≤ ${BUDGET.most}×, goal ≤ ${BUDGET.goal}×`,
-    ];
-    return `### ${title}\n\n${table(columns, rows)}`;
-  });
+  const of = (load: number, way: number, pick: (sample: Sample) => number | null) => median(samples[load]![way]!.map(pick));
+  // Round by round: what else the machine does differs more between rounds than within one.
+  const ratio = (load: number, way: number) =>
+    median(samples[load]![way]!.map(({ gateway }, round) => gateway / samples[load]![0]![round]!.gateway)) ?? Number.NaN;
+
+  const own = HOPS.map(({ title }, way) => [
+    title,
+    number(of(0, way, ({ callsPerSecond }) => callsPerSecond)),
+    ...loads.flatMap((_load, load) => [number(of(load, way, ({ gateway }) => gateway)), way === 0 ? '1×' : times(ratio(load, way))]),
+  ]);
+  const others = HOPS.slice(1).flatMap(({ title }, index) => [
+    [`${title}: the proxy`, ...loads.map((_load, load) => number(of(load, index + 1, ({ proxy }) => proxy)))],
+    [`${title}: the other gateway`, ...loads.map((_load, load) => number(of(load, index + 1, ({ otherGateway }) => otherGateway)))],
+  ]);
+  const tunnel = HOPS.findIndex(({ name }) => name === 'hop-tunnel');
   const all = samples.flat(2);
   const errors = all.reduce((sum, sample) => sum + sample.errors, 0);
-  const notes = [
+  return [
+    table(['way', 'calls/s', ...loads.flatMap(({ title }) => [title, '÷ straight'])], own),
+    table(
+      ['beside it', ...loads.map(({ title }) => title)],
+      others.filter((row) => row.slice(1).some((figure) => figure !== '–')),
+    ),
+    `Through a tunnel, against a budget of ${BUDGET.most}× and a goal of ${BUDGET.goal}×: ${loads
+      .map(({ title }, load) => `${title} ${times(ratio(load, tunnel))}, ${verdict(ratio(load, tunnel))}`)
+      .join('; ')}.`,
     ...(errors > 0 ? [`**${errors} calls failed.**`] : []),
     ...(all.some(({ generatorLoad }) => generatorLoad > 0.9)
       ? ['The load generator used more than 0.9 of a core at times: calls/s are a floor then, CPU holds.']
       : []),
-  ];
-  return [...parts, ...notes].join('\n\n');
+  ].join('\n\n');
 }
 
 async function measure(

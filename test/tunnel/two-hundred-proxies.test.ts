@@ -325,7 +325,8 @@ for (const engine of DEEP ? (['embedded', 'postgres'] as const) : (['embedded'] 
 
     // They came back in time, and not all at once.
     expect(Math.max(...backMs)).toBeLessThan(BACK_MS_MAX);
-    expect(Math.max(...peaks)).toBeLessThan(PROXIES / 5);
+    // Without jitter half of them and more come within one such time.
+    expect(Math.max(...peaks)).toBeLessThan(PROXIES * 0.3);
     expect(megabytes - before.megabytes).toBeLessThan(100);
 
     const count = (end: CallOutcome['end']) => load.outcomes.filter((outcome) => outcome.end === end).length;
