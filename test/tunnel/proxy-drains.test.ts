@@ -12,7 +12,7 @@ test('what runs is finished and paid, new calls go elsewhere, nothing is lost, a
   const upstream = await world.upstream();
   const leaving = await startProvide({ router: spine.origin, services: offeredModel({ url: upstream.url, provider: 'Leaving' }) });
   onTestFinished(() => leaving.stop());
-  const other = await world.supply('Other', { prompt: 1000, completion: 1000 });
+  const other = await world.supply('Other', { prompt: 9, completion: 9 });
   const PREFERRED = { provider: { order: ['Leaving'] } };
 
   const running = await Promise.all(
