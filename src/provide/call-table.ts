@@ -1,7 +1,23 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { parseServicePath, type ServiceConfig } from '#gateway/wire';
+import { parseServicePath, type Primitive, type ServiceConfig } from '#gateway/wire';
 import type { Forward } from './forward.ts';
 import { refuse } from './own-reply.ts';
+
+/**
+ * What a gateway may ask of a service with the provider's key: the work that is priced, not the files, the fine-tuning and the accounts that
+ * live beside it in an upstream's API. Tools and agents are whole services of their own.
+ */
+const OFFERED: Readonly<Record<Primitive, RegExp | null>> = {
+  model: /^\/(?:chat\/completions|completions|embeddings|messages|responses)$/,
+  image: /^\/images\/(?:generations|edits)$/,
+  video: /^\/videos(?:\/[\w-]{1,128}(?:\/content)?)?$/,
+  tool: null,
+  agent: null,
+};
+
+function isOffered({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }): boolean {
+  return OFFERED[primitive]?.test(rest.split('?', 1)[0]!) ?? true;
+}
 
 /** Takes the calls of a tunnel, each by the service that its path names. `forwardOf` is asked once for each service. */
 export function createCallTable(
@@ -12,7 +28,7 @@ export function createCallTable(
   return (stream, headers) => {
     const found = parseServicePath(headers[':path'] ?? '');
     const forward = found && table.get(`${found.primitive}/${found.service}`);
-    if (!forward) return refuse(stream, 'unknown_service');
+    if (!forward || !isOffered(found)) return refuse(stream, 'unknown_service');
     forward(stream, headers, found.rest);
   };
 }

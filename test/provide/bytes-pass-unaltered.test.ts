@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { modelAt, runProxy, type RunningProxy } from '../support/provider-proxy.ts';
+import { runProxy, toolAt, type RunningProxy } from '../support/provider-proxy.ts';
 import { startTunnelRouter, type RouterEnd, type TunnelRouter } from '../support/tunnel-router.ts';
 
 const seen: { url: string; method: string; headers: IncomingHttpHeaders; body: Buffer }[] = [];
@@ -36,7 +36,7 @@ beforeAll(async () => {
   await once(upstream, 'listening');
   router = await startTunnelRouter();
   const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/base/v1`;
-  running = runProxy({ url: router.url, services: [modelAt('mine/one', url)] });
+  running = runProxy({ url: router.url, services: [toolAt('mine/one', url, 'upstream-key-canary')] });
   end = await router.next();
   await end.accept();
 });
@@ -47,7 +47,7 @@ afterAll(async () => {
   upstream.close();
 });
 
-const PATH = '/model/mine%2Fone';
+const PATH = '/tool/mine%2Fone';
 
 describe('a forwarded call', () => {
   it.each([0, 1, 300, 65_536, 65_537, 3_000_000])('passes a body of %i bytes there and back as it is', async (size) => {
@@ -140,7 +140,7 @@ describe('a forwarded call', () => {
   });
 
   it('answers for a service that it does not have', async () => {
-    for (const path of ['/model/other', '/tool/mine%2Fone', '/nonsense', '/model/%zz']) {
+    for (const path of ['/tool/other', '/model/mine%2Fone', '/nonsense', '/model/%zz']) {
       const reply = await end.call({ ':path': path });
       expect(reply.status).toBe(404);
       expect(reply.headers['x-tollgate-failure']).toBe('unknown_service');

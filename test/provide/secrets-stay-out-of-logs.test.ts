@@ -69,7 +69,7 @@ it.each(['json', 'text'] as const)('of style %s: no key, no credential, no body,
   const end = await router.next();
   await end.accept(wallet.providerId);
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'env', arguments: { prompt: 'body-canary' } } });
-  await end.call({ ':path': '/model/m/x', authorization: 'Bearer caller-canary' }, 'body-canary');
+  await end.call({ ':path': '/model/m/chat/completions', authorization: 'Bearer caller-canary' }, 'body-canary');
   await end.call({ ':path': '/tool/t' }, body);
   await end.call({ ':path': '/tool/t' }, body.replace('env', 'noise'));
   await end.call({ ':path': '/tool/t' }, body.replace('env', 'crash'));

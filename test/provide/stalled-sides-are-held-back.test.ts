@@ -64,7 +64,7 @@ it('a reader that stalls stops its upstream and nothing else, and gets every byt
 });
 
 it('an upstream that does not read holds its sender back and nobody else', async () => {
-  const stream = end.open({ ':path': '/model/deaf/upload' });
+  const stream = end.open({ ':path': '/model/deaf/chat/completions' });
   const chunk = Buffer.alloc(64 * 1024);
   let written = 0;
   let taken = 0;

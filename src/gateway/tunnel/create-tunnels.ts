@@ -46,7 +46,7 @@ const LIMITS: TunnelsLimits = {
   handshakeMs: 10_000,
   registerMs: 60_000,
   registrationBurst: 10,
-  registrationIntervalMs: 1_000,
+  registrationIntervalMs: 10_000,
   drainMsMax: 15 * 60_000,
 };
 
