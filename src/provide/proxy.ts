@@ -43,7 +43,7 @@ export interface ProxyLimits {
 }
 
 const LIMITS: ProxyLimits = {
-  streamsMax: 1_000,
+  streamsMax: 4_096,
   silenceMs: 15_000,
   headTimeoutMs: 300_000,
   drainMs: 30_000,
