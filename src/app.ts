@@ -154,13 +154,13 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     catalog.replace('config', offers);
     // Other gateways need to know where this one is before it knows of any tunnel that they could ask for.
     const clusterSecret = config.cluster.secret === null ? identity.secret('cluster') : Buffer.from(config.cluster.secret);
-    const inCluster = config.cluster.url !== null && database.engine === 'postgres';
-    const peerListener = inCluster
+    const clusterUrl = database.engine === 'postgres' ? config.cluster.url : null;
+    const peerListener = clusterUrl
       ? createPeerListener({
           secret: clusterSecret,
           host: config.cluster.host,
           port: config.cluster.port,
-          ...(config.cluster.url === null ? {} : { url: config.cluster.url }),
+          url: clusterUrl,
           tunnels: { session: (connection) => tunnels?.session(connection) ?? null },
         })
       : null;
@@ -168,7 +168,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       await peerListener.listen();
       cleanUp.push(() => peerListener.close(0));
     }
-    const peers = inCluster
+    const peers = clusterUrl
       ? createPeers({
           secret: clusterSecret,
           onError: (node, error) => logger.warn({ err: error, gateway: node.url }, 'another gateway could not be reached'),

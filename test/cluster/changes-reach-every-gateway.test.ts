@@ -7,8 +7,6 @@ import { evmWallet, solanaWallet, type TestWallet } from '../support/wallets.ts'
 // What a provider does at one gateway, all gateways know within a second: it can be called, at its new price, or not any more.
 
 const WITHIN_MS = 1_000;
-/** For one of them, on a machine that has other work. */
-const STALLED_MS = 4_000;
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 50 : 4;
 
 let cluster: Cluster<Spine>;
@@ -22,7 +20,7 @@ afterAll(() => cluster?.stop());
 const figures: Record<string, number[]> = {};
 function expectSoon(what: string, ms: number): void {
   (figures[what] ??= []).push(ms);
-  expect(ms, what).toBeLessThan(STALLED_MS);
+  expect(ms, what).toBeLessThan(WITHIN_MS);
 }
 
 const dial = (round: number, at: number, wallet: TestWallet, prompt: number) =>
@@ -85,9 +83,6 @@ test('twenty providers at once, spread over the gateways', async () => {
   expect(await cluster.gateways[0]!.faults()).toEqual([]);
 });
 
-test('most often within a second', () => {
-  for (const [what, all] of Object.entries(figures)) {
-    console.log(`  ${what}: ${all.map(Math.round).join(', ')} ms`);
-    expect(all.toSorted((a, b) => a - b)[Math.floor((all.length - 1) / 2)], what).toBeLessThan(WITHIN_MS);
-  }
+afterAll(() => {
+  for (const [what, all] of Object.entries(figures)) console.log(`  ${what}: ${all.map(Math.round).join(', ')} ms`);
 });

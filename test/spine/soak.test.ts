@@ -165,6 +165,8 @@ test(`${CALLS} mixed calls: the books add up, no lock is left, every charge is t
     charged += (lock?.['charged'] as bigint | undefined) ?? 0n;
     if (due === 'estimate') {
       estimated += 1;
+      if (/"error":"the client is gone"/.test(String(lock?.['detail'])) && paid !== 0)
+        wrong.push({ requestId, paid, why: 'a call without a reply was charged' });
       // The provider saw its socket close: either the client had left, or we gave up on it. Never more than the lock.
       if (paid < 0 || paid > Number(lock!['amount']))
         wrong.push({ requestId, paid, behaviour: messages[0]!.content, why: 'an estimate beyond the lock' });
