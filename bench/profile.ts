@@ -4,24 +4,45 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator } from './generator.ts';
 import { HOPS } from './hops.ts';
-import { jobFor, warmUp } from './measure.ts';
+import type { Job } from './load/job.ts';
+import { MCP_TARGETS, mcpJobFor } from './mcp-targets.ts';
+import { jobFor } from './measure.ts';
 import { BURST_CONNECTIONS, OPEN_PER_SECOND, SMALL_CONNECTIONS } from './plan.ts';
 import { announcedPort, cpuByThread, cpuMicros, startProgram } from './program.ts';
-import { TARGETS } from './targets.ts';
+import { TARGETS, type Target } from './targets.ts';
+import { TOOLS } from './upstream/mcp-replies.ts';
 import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
 
-const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate] [--seconds 5] [--top 40]
+const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate|tool|tool-large|tool-rate] [--seconds 5] [--top 40]
   small  ${SMALL_CONNECTIONS} connections, one call after the other
   burst  ${BURST_CONNECTIONS} connections, streams of ${BURST_EVENTS} events
   rate   small calls, ${OPEN_PER_SECOND} a second
-Targets are those of the bench, and ${HOPS.map(({ name }) => name).join(', ')}. The profiles stay in bench/results/profile/ for Chrome's developer tools.
+  tool, tool-large, tool-rate   the same of MCP tools, for targets of bench/mcp.ts
+Targets are those of the bench, and ${[...HOPS, ...MCP_TARGETS].map(({ name }) => name).join(', ')}. The profiles stay in bench/results/profile/ for Chrome's developer tools.
 `;
 
-const LOADS = {
-  small: [MODELS.small, (durationMs: number) => ({ kind: 'closed', connections: SMALL_CONNECTIONS, durationMs }) as const],
-  burst: [MODELS.burst, (durationMs: number) => ({ kind: 'closed', connections: BURST_CONNECTIONS, durationMs }) as const],
-  rate: [MODELS.small, (durationMs: number) => ({ kind: 'open', perSecond: OPEN_PER_SECOND, durationMs }) as const],
-} as const;
+type Shape = Job['shape'];
+
+interface Load {
+  readonly job: (target: Target, shape: Shape) => Job;
+  readonly shape: (durationMs: number) => Shape;
+  /** What is counted in a call. */
+  readonly units: number;
+}
+
+const closed = (connections: number) => (durationMs: number) => ({ kind: 'closed', connections, durationMs }) as const;
+const atRate = (durationMs: number) => ({ kind: 'open', perSecond: OPEN_PER_SECOND, durationMs }) as const;
+const chat = (model: string) => (target: Target, shape: Shape) => jobFor(target, model, shape);
+const tool = (name: string) => (target: Target, shape: Shape) => mcpJobFor(target, name, shape);
+
+const LOADS: Readonly<Record<string, Load>> = {
+  small: { job: chat(MODELS.small), shape: closed(SMALL_CONNECTIONS), units: 1 },
+  burst: { job: chat(MODELS.burst), shape: closed(BURST_CONNECTIONS), units: BURST_EVENTS },
+  rate: { job: chat(MODELS.small), shape: atRate, units: 1 },
+  tool: { job: tool(TOOLS.small), shape: closed(SMALL_CONNECTIONS), units: 1 },
+  'tool-large': { job: tool(TOOLS.large), shape: closed(SMALL_CONNECTIONS), units: 1 },
+  'tool-rate': { job: tool(TOOLS.small), shape: atRate, units: 1 },
+};
 
 interface CpuProfile {
   readonly nodes: readonly {
@@ -31,6 +52,8 @@ interface CpuProfile {
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 }
+
+const WARM_MS = 1500;
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -76,10 +99,9 @@ async function main(): Promise<void> {
       help: { type: 'boolean' },
     },
   });
-  const kind = [...TARGETS, ...HOPS].find(({ name }) => name === values.target);
-  const load = Object.hasOwn(LOADS, values.load) ? LOADS[values.load as keyof typeof LOADS] : null;
+  const kind = [...TARGETS, ...HOPS, ...MCP_TARGETS].find(({ name }) => name === values.target);
+  const load = Object.hasOwn(LOADS, values.load) ? LOADS[values.load] : null;
   if (values.help || !kind || !load) return void process.stdout.write(HELP);
-  const [model, shape] = load;
   const folder = here('results/profile');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -93,13 +115,14 @@ async function main(): Promise<void> {
     let begun = 0;
     let ended = 0;
     try {
-      await warmUp(generator, target, 500);
+      const warm = await generator.run(load.job(target, { kind: 'closed', connections: 8, durationMs: WARM_MS }));
+      if (warm.errors > 0) throw new Error(warm.firstError);
       begun = performance.now();
       const before = cpuMicros(target.pid);
       const threadsBefore = cpuByThread(target.pid);
-      const result = await generator.run(jobFor(target, model, shape(Number(values.seconds) * 1000)));
+      const result = await generator.run(load.job(target, load.shape(Number(values.seconds) * 1000)));
       ended = performance.now();
-      units = result.calls * (model === MODELS.burst ? BURST_EVENTS : 1);
+      units = result.calls * load.units;
       const used = (cpuMicros(target.pid) - before) / units;
       process.stdout.write(
         `${kind.title}, ${values.load}: ${result.calls} calls, ${result.errors} errors, ${used.toFixed(2)} CPU µs each (with the profiler, all threads)\n`,

@@ -32,9 +32,18 @@ const CHAT = '/v1/chat/completions';
 const PORTKEY = here('node_modules/@portkey-ai/gateway/build/start-server.js');
 const TOLLGATE = here('../src/main.ts');
 
-async function passthrough(script: string, upstreamPort: number, nodeArgs: readonly string[] = []): Promise<Target> {
-  const program = startProgram([...nodeArgs, here(script), '--upstream', `http://127.0.0.1:${upstreamPort}`]);
-  return { port: await announcedPort(program), pid: program.pid, path: CHAT, headers: {}, stop: () => program.stop() };
+/** Starts a script of the rig that forwards to the upstream. */
+export async function passthrough(
+  script: string,
+  upstreamPort: number,
+  {
+    path = CHAT,
+    nodeArgs = [],
+    args = [],
+  }: { readonly path?: string; readonly nodeArgs?: readonly string[] | undefined; readonly args?: readonly string[] } = {},
+): Promise<Target> {
+  const program = startProgram([...nodeArgs, here(script), '--upstream', `http://127.0.0.1:${upstreamPort}`, ...args]);
+  return { port: await announcedPort(program), pid: program.pid, path, headers: {}, stop: () => program.stop() };
 }
 
 async function answers(url: string): Promise<true | null> {
@@ -64,14 +73,21 @@ interface TollgateOptions {
   /** The upstream is reached through a provider's proxy, a process of its own whose CPU is not the gateway's. */
   readonly tunnel?: boolean;
   readonly nodeArgs?: readonly string[] | undefined;
+  /** What is called; default chat. */
+  readonly path?: string;
+  /** Blocks of what it serves; default one priced service for each model of the upstream. */
+  readonly blocks?: string;
 }
 
-/** A production gateway with one priced service per model of the upstream, an account with credit, and limits out of the way. */
-async function tollgate(upstreamPort: number, { databaseUrl, tunnel = false, nodeArgs = [] }: TollgateOptions = {}): Promise<Target> {
+export const tollgateMissing = () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there');
+
+/** A production gateway with priced services, an account with credit, and limits out of the way. */
+export async function tollgate(upstreamPort: number, options: TollgateOptions = {}): Promise<Target> {
+  const { databaseUrl, tunnel = false, nodeArgs = [], path = `/api${CHAT}`, blocks = modelsText(upstreamPort) } = options;
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const dataDir = join(folder, 'data');
   const config = join(folder, 'tollgate.toml');
-  writeFileSync(config, configText(dataDir, databaseUrl ?? null) + (tunnel ? '' : modelsText(upstreamPort)));
+  writeFileSync(config, configText(dataDir, databaseUrl ?? null) + (tunnel ? '' : blocks));
   let program: Program | null = null;
   let proxy: Program | null = null;
   const stop = async () => {
@@ -89,7 +105,7 @@ async function tollgate(upstreamPort: number, { databaseUrl, tunnel = false, nod
     if (tunnel) {
       const file = join(folder, 'provider.toml');
       const providerKey = await newKey(admin, await newAccount(admin, 'provider'));
-      writeFileSync(file, `[router]\nurl = "${found.base_url}"\napi_key = "${providerKey}"\n${modelsText(upstreamPort)}`);
+      writeFileSync(file, `[router]\nurl = "${found.base_url}"\napi_key = "${providerKey}"\n${blocks}`);
       proxy = startProgram([TOLLGATE, 'provide', '--config', file]);
       const { output } = proxy;
       await proxy.until(() => Promise.resolve(output().includes('ready: calls can come') ? true : null), 'a ready proxy');
@@ -97,7 +113,7 @@ async function tollgate(upstreamPort: number, { databaseUrl, tunnel = false, nod
     return {
       port: Number(new URL(found.base_url).port),
       pid: program.pid,
-      path: `/api${CHAT}`,
+      path,
       headers: { authorization: `Bearer ${key}` },
       loopDelayMs: () => loopDelay(found),
       stop,
@@ -202,28 +218,28 @@ export const TARGETS: readonly TargetKind[] = [
     title: 'upstream, called directly',
     start: (upstreamPort) => Promise.resolve({ port: upstreamPort, pid: null, path: CHAT, headers: {}, stop: () => Promise.resolve() }),
   },
-  { name: 'bare', title: 'node:http + undici, bytes through', start: (port, nodeArgs) => passthrough('targets/bare.ts', port, nodeArgs) },
+  { name: 'bare', title: 'node:http + undici, bytes through', start: (port, nodeArgs) => passthrough('targets/bare.ts', port, { nodeArgs }) },
   {
     name: 'fastify',
     title: 'Fastify + undici, bytes through (reference)',
-    start: (port, nodeArgs) => passthrough('targets/fastify.ts', port, nodeArgs),
+    start: (port, nodeArgs) => passthrough('targets/fastify.ts', port, { nodeArgs }),
   },
   {
     name: 'tollgate',
     title: 'tollgate, billing on, embedded database',
-    missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
+    missing: tollgateMissing,
     start: (port, nodeArgs) => tollgate(port, { nodeArgs }),
   },
   {
     name: 'tollgate-tunnel',
     title: "tollgate, billing on, embedded, through a provider's tunnel",
-    missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
+    missing: tollgateMissing,
     start: (port, nodeArgs) => tollgate(port, { tunnel: true, nodeArgs }),
   },
   {
     name: 'tollgate-postgres',
     title: 'tollgate, billing on, PostgreSQL',
-    missing: () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there'),
+    missing: tollgateMissing,
     async start(port, nodeArgs) {
       const postgres = await startPostgres();
       try {

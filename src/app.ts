@@ -29,6 +29,7 @@ import {
   createConsumerStore,
   createEarnings,
   createExecute,
+  createFree,
   createHealth,
   createHttpUpstream,
   createIdempotency,
@@ -37,16 +38,20 @@ import {
   createLogger,
   createMetrics,
   createNonces,
+  createOriginGuard,
   createPeerListener,
   createPeers,
   createPipeline,
+  createProtectedResource,
   createRateLimiter,
   createRatePolicies,
   createRegistry,
   createRetryBudget,
   createRouter,
   createServer,
+  createSessionStore,
   createSignIn,
+  createToolPins,
   createTracer,
   createTrust,
   createTunnelObserver,
@@ -58,6 +63,7 @@ import {
   limitedAs,
   marketRoutes,
   metricsRoutes,
+  NO_PAYMENTS,
   nonceRoutes,
   offersFromConfig,
   ownPages,
@@ -79,6 +85,7 @@ import {
   type ServerOptions,
   type Tunnels,
 } from '#gateway';
+import { createMcp } from './mcp/index.ts';
 import { chatRoutes, modelsRoutes } from './openai/index.ts';
 import { VERSION } from './version.ts';
 
@@ -192,7 +199,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now });
     const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now });
     const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
-    const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: config.mode === 'development', now });
+    const onKeysLost = (error: unknown) => logger.warn({ err: error }, 'the keys of the OAuth issuer could not be fetched');
+    const oauth = await createProtectedResource({ config, attempts, now, onError: onKeysLost });
+    if (oauth.warning !== null) logger.warn(oauth.warning);
+    const { accessTokens } = oauth;
+    const authenticator = createAuthenticator({ keys, signIn, attempts, accessTokens, acceptDevelopmentKeys: config.mode === 'development', now });
     cleanUp.push(() => authenticator.close());
     const limiter = createRateLimiter({
       redis,
@@ -265,6 +276,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
           logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
       },
     });
+    const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
     const pipeline = createPipeline({
       authenticate,
       limiter,
@@ -276,7 +288,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       arrivals,
       attemptsMax: config.upstream.attemptsMax,
       callTimeoutMs: config.upstream.callTimeoutMs,
-      billed: bill(createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now })),
+      billed: bill(execute),
+      unbilled: createFree(observer)(execute),
       observer,
       now,
     });
@@ -302,9 +315,32 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       chatRoutes({ pipeline, idempotency, config, now, onError, ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}) }),
       { prefix: '/api/v1' },
     );
+    const mcp = createMcp({
+      pipeline,
+      catalog,
+      sessions: createSessionStore(database, { now }),
+      pins: createToolPins(database, { now }),
+      present,
+      random,
+      onUnlisted: (error, { service, provider }) => logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
+      idempotency,
+      terms: NO_PAYMENTS,
+      config,
+      secret: identity.secret('mcp state'),
+      version: VERSION,
+      now,
+      onError,
+      guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
+      challenge: oauth.challengeFor,
+      ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
+    });
+    cleanUp.push(() => mcp.close());
+    await server.register(oauth.routes);
+    await server.register(mcp.routes);
+    await server.register(mcp.routes, { prefix: '/api/v1' });
     await server.register(nonceRoutes({ nonces, signIn, now }), { prefix: '/api/v1' });
     await server.register(modelsRoutes({ catalog, health, registry, now }), { prefix: '/api/v1' });
-    await server.register(marketRoutes({ catalog, health, registry, now }), { prefix: '/api/v1' });
+    await server.register(marketRoutes({ catalog, health, registry, listings: mcp.listings, now }), { prefix: '/api/v1' });
     await server.register(ownPages({ admit: pipeline.admit, identity, registry, health, earnings: createEarnings(database), now }), {
       prefix: '/api/v1',
     });
@@ -368,6 +404,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a refused connection.
         draining = true;
         arrivals.close();
+        mcp.drain();
         const drainMs = config.limits.drainOnShutdownMs;
         const until = Date.now() + drainMs;
         // Proxies look for another gateway at once; what other gateways' calls and our own do in the tunnels may end.

@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import { parseArgs } from 'node:util';
 
-/** `--upstream URL` of a passthrough's command line. */
+/** `--upstream URL` of a passthrough's command line, beside what else it takes. */
 export function upstreamArgument(): string {
-  const { upstream } = parseArgs({ options: { upstream: { type: 'string' } } }).values;
-  if (!upstream) throw new Error('usage: node <passthrough>.ts --upstream http://127.0.0.1:PORT');
+  const { upstream } = parseArgs({ options: { upstream: { type: 'string' } }, strict: false }).values;
+  if (typeof upstream !== 'string') throw new Error('usage: node <passthrough>.ts --upstream http://127.0.0.1:PORT');
   return upstream;
 }
 

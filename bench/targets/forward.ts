@@ -4,13 +4,13 @@ import type { Dispatcher, Pool } from 'undici';
 const HEADERS = { 'content-type': 'application/json' };
 
 /** Sends a body upstream and writes the reply's bytes as they come, with back-pressure both ways. */
-export function forward(pool: Pool, path: string, body: Buffer, response: ServerResponse): void {
+export function forward(pool: Pool, path: string, body: Buffer, response: ServerResponse, headers: Readonly<Record<string, string>> = HEADERS): void {
   let upstream: Dispatcher.DispatchController | undefined;
   response.on('close', () => {
     if (!response.writableFinished) upstream?.abort(new Error('client gone'));
   });
   pool.dispatch(
-    { path, method: 'POST', headers: HEADERS, body },
+    { path, method: 'POST', headers, body },
     {
       onRequestStart(controller) {
         upstream = controller;

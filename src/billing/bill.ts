@@ -14,6 +14,8 @@ export interface Billable {
   readonly lockDetail: string;
   /** False when the estimates are no ceilings: settlement may then draw on the available balance. */
   readonly ceiling: boolean;
+  /** Id of a held lock that this one takes the place of; null for none. */
+  readonly continues: string | null;
 }
 
 export interface Quote {
@@ -41,7 +43,8 @@ export interface EndFrame {
   readonly price: string;
   readonly provider: string;
   readonly usage: Usage | null;
-  readonly outcome: 'complete' | 'free' | 'over_cap';
+  /** `pending`: the lock is kept, for the call that goes on with the work or until it expires. */
+  readonly outcome: 'complete' | 'free' | 'over_cap' | 'pending';
   readonly estimated: boolean;
   /** How the run went, kept on the generation as JSON. */
   readonly detail: Readonly<Record<string, unknown>>;
@@ -82,9 +85,9 @@ export interface BillOptions<C> {
   readonly onResolved: (call: C, resolution: Resolution) => void;
 }
 
-/** How a lock ended. `unresolved`: the database could not be reached, and the lock will expire. */
+/** How a lock ended. `pending`: it has not, the work waits for the consumer. `unresolved`: the database could not be reached, and the lock will expire. */
 export interface Resolution {
-  readonly state: 'settled' | 'released' | 'unresolved';
+  readonly state: 'settled' | 'released' | 'pending' | 'unresolved';
   readonly settlement: Settlement;
   readonly end: EndFrame | null;
   readonly error: unknown;
@@ -128,6 +131,10 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
   };
   const finish = async (end: EndFrame): Promise<SettledFrame> => {
     let settlement: Settlement;
+    if (end.outcome === 'pending') {
+      resolve('pending', NOTHING, end, null);
+      return { type: 'settled', settlement: NOTHING, usage: end.usage, provider: end.provider, receipt: null, tail: end.tail };
+    }
     try {
       settlement = await settle(options, billable, end, gone);
     } catch (error) {
@@ -196,6 +203,9 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
 async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; billable: Billable }> {
   try {
     let call = asked;
+    // Given to the ledger before the lock that takes its place, and so in one group with it. Where it has ended already, there is nothing to give back.
+    const { continues } = options.billable(asked);
+    if (continues !== null) void options.ledger.release({ id: continues, detail: CONTINUED }).catch(() => {});
     for (;;) {
       const billable = options.billable(call);
       const result = await options.ledger.lock({
@@ -217,6 +227,8 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
     throw error;
   }
 }
+
+const CONTINUED = JSON.stringify({ outcome: 'continued' });
 
 async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFrame, clientGone: boolean): Promise<Settlement> {
   const quote = billable.quotes.find((candidate) => candidate.price.id === end.price);

@@ -1,17 +1,21 @@
 import type { Budget, Frame, MicroUsd, Price, Usage } from '#billing';
+import type { UpstreamExchange } from './upstream/upstream.ts';
 
 /** What a service can be. Peers: each is called through the same pipeline and the same billing. */
 export type Primitive = 'model' | 'tool' | 'agent' | 'image' | 'video';
 
-/** Who calls: one account, and the credential it came with. */
+/** Who calls: one account, and the credential it came with. With neither key nor wallet it is an access token. */
 export interface Caller {
   /** Ledger account of the consumer, for example `tollgate:local:dev` or `solana:<address>`. */
   readonly account: string;
-  /** null for a caller that signed in with a wallet. */
+  /** null for a caller that signed in with a wallet or an access token. */
   readonly key: CallerKey | null;
-  /** null for a caller with an API key. */
+  /** null for a caller with an API key or an access token. */
   readonly wallet: CallerWallet | null;
 }
+
+/** The account of calls that the gateway makes for itself, with no client behind them: lists of what servers have. It holds no money. */
+export const OWN_ACCOUNT = 'tollgate:gateway';
 
 /** The sign-in message that a wallet signed for this request. */
 export interface CallerWallet {
@@ -70,6 +74,8 @@ export interface Offer {
   readonly price: Price;
   /** Prices of parts of the service that have their own: a tool by its name, a tier or resolution by its name. Empty for most. */
   readonly variants: Readonly<Record<string, Price>>;
+  /** The most that one call costs where what it uses is not known before (tokens or seconds of a tool or an agent): its lock. null where the price itself says it. */
+  readonly priceCap: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly displayName: string;
   /** What the provider says of it; may be empty. */
@@ -115,6 +121,8 @@ export interface MediaFacts {
 /** An offer that this call may be sent to, with what the call may cost there at most. */
 export interface Candidate {
   readonly offer: Offer;
+  /** The price of this call: the offer's, or that of the part of it that is called. */
+  readonly price: Price;
   readonly estimate: MicroUsd;
 }
 
@@ -125,6 +133,8 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string | null;
+  /** The reply is a stream that may say nothing for long: neither its head nor its silence times out. Default false. */
+  readonly listens?: boolean;
 }
 
 /**
@@ -135,6 +145,23 @@ export interface Exchange {
   request(offer: Offer): UpstreamRequest;
   /** A reader for one attempt. */
   reader(offer: Offer): ReplyReader;
+}
+
+/** Sends a request of a conversation to the offer that it is with. Every exchange ends with the conversation. */
+export type Send = (request: UpstreamRequest) => UpstreamExchange;
+
+/**
+ * The native side of a call that may take several requests: it talks to the provider itself, through `send` alone.
+ * One Conversation serves all attempts of its call, one after the other.
+ */
+export interface Conversation {
+  /**
+   * Talks to `offer` and gives out bytes for the client, of any framing that its protocol reads back. Returns how it ended. Throws UpstreamFailure;
+   * another offer is tried only while nothing was given out. When the call's time is over, or its client gone and the drain bound reached, all
+   * exchanges fail and `signal` aborts: what has not ended by then is free. What `detached` sends may outlive the conversation, and so may `detached`:
+   * whoever uses it ends every exchange by himself.
+   */
+  converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 }
 
 /** Reads one upstream reply: bytes in, bytes for the client out, usage at the end. Methods run in this order, on one reply. */
@@ -162,8 +189,11 @@ export interface ReplyReader {
 export interface ReplyEnd {
   /** null: the provider reported none. */
   readonly usage: Usage | null;
-  /** `free`: the work failed by its own words (empty, error finish), nothing is charged. `over_cap`: the output ran past the budget and was cut. */
-  readonly outcome: 'complete' | 'free' | 'over_cap';
+  /**
+   * `free`: the work failed by its own words (empty, error finish), nothing is charged. `over_cap`: the output ran past the budget and was cut.
+   * `pending`: the work waits for the consumer; the lock is kept for the call that goes on with it, or until it expires.
+   */
+  readonly outcome: 'complete' | 'free' | 'over_cap' | 'pending';
   /** Usage was measured by us, not reported. */
   readonly estimated: boolean;
   /** Why the work ended, in the provider's words; null when it did not say. */
@@ -231,11 +261,19 @@ export interface Call {
   readonly startedAt: number;
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
-  readonly exchange: Exchange;
+  readonly exchange: Exchange | Conversation;
+  /** What of the service is called: the name of a tool. null where the service is the whole. */
+  readonly operation: string | null;
+  /** Why this call costs nothing and goes past billing: the method that is free (`tools/list`). null for a call that is billed. */
+  readonly free: string | null;
+  /** Id of the pending call that this one goes on with: its lock is given back in the same step in which this one is made. */
+  readonly continues: string | null;
   /** Calls with the same key prefer the provider that served the last one. */
   readonly stickyKey: string | null;
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** What the protocol knows of its request, as attributes of the call's span: `mcp.protocol.version`, `jsonrpc.request.id`. */
+  readonly facts?: Readonly<Record<string, string>>;
   /** The consumer's W3C `traceparent` header, as it came. */
   readonly traceparent: string | null;
   /** Wall-clock limit of the whole call in milliseconds. */

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
+import { isIssuerUrl } from './auth/oauth/issuer-url.ts';
 import { choice, optionalText, text, textList, urlFault, whole, type Option, type ValueOf } from './config-option.ts';
-import { domainFault } from './config-domain.ts';
+import { domainFault, hostNameFault, originFault } from './config-domain.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -15,6 +16,13 @@ function networkIsValid(text: string): boolean {
   if (version === 0 || rest.length > 0) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
+
+/** RFC 6749. Scopes stand in quotes in a header, which these characters cannot end. */
+const SCOPE = /^[!#-[\]-~]{1,128}$/;
+const scopeFault = (value: string) => (SCOPE.test(value) ? null : 'is no scope: printable ASCII without spaces, quotes and backslashes');
+
+const ISSUER_URL = 'https:// URL, or http:// on this machine';
+const issuerUrlFault = (value: string) => (isIssuerUrl(value) ? null : `is not an ${ISSUER_URL}, without a user and a fragment`);
 
 /** A seed in any accepted form as 64 lower-case hex digits. */
 const seedHex = (seed: string) => (seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex'));
@@ -78,6 +86,21 @@ export const OPTIONS = {
     fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
     max: 100,
   }),
+  'server.allowed_hosts': textList({
+    env: 'TOLLGATE_ALLOWED_HOSTS',
+    takes: 'list of host names and IP addresses without ports',
+    meaning:
+      'More names that MCP clients may reach this gateway by, besides those of this machine, `server.host`, `server.public_url` and `sign_in.domains`.',
+    fault: hostNameFault,
+    max: 100,
+  }),
+  'server.allowed_origins': textList({
+    env: 'TOLLGATE_ALLOWED_ORIGINS',
+    takes: 'list of origins, such as `https://app.example`, or `null`',
+    meaning: "Web pages that may call MCP here besides the gateway's own. A gateway that listens on loopback takes all of this machine's.",
+    fault: originFault,
+    max: 100,
+  }),
 
   'sign_in.domains': textList({
     env: 'TOLLGATE_SIGN_IN_DOMAINS',
@@ -99,6 +122,44 @@ export const OPTIONS = {
     max: 10_000_000,
     default: 120,
     meaning: 'Keys and sign-ins that may fail from one address in a minute, before more that are not known to be good are refused unseen.',
+  }),
+
+  'oauth.issuer': optionalText({
+    env: 'TOLLGATE_OAUTH_ISSUER',
+    secret: false,
+    absent: 'none',
+    takes: ISSUER_URL,
+    meaning: 'Authorization server whose access tokens are taken in place of an API key: its `issuer`, letter by letter.',
+    fault: (value) => issuerUrlFault(value) ?? (new URL(value).search === '' ? null : 'has a query'),
+  }),
+  'oauth.audience': optionalText({
+    env: 'TOLLGATE_OAUTH_AUDIENCE',
+    secret: false,
+    absent: 'none',
+    takes: 'text of 1 to 512 printable ASCII characters without spaces',
+    meaning:
+      'One more audience that a token may be for. Those for `server.public_url` or a host of `sign_in.domains`, alone or with the path of an MCP endpoint, are always taken.',
+    fault: (value) => (/^[!-~]{1,512}$/.test(value) ? null : 'is too long, or holds spaces'),
+  }),
+  'oauth.scopes': textList({
+    takes: 'list of scopes',
+    meaning: 'What clients are told to ask their token for.',
+    fault: scopeFault,
+    max: 100,
+  }),
+  'oauth.required_scope': optionalText({
+    secret: false,
+    absent: 'none',
+    takes: 'one scope',
+    meaning: 'Scope that a token must have.',
+    fault: scopeFault,
+  }),
+  'oauth.jwks_url': optionalText({
+    secret: false,
+    absent: "from the issuer's metadata",
+    takes: ISSUER_URL,
+    meaning: 'Where the keys of the issuer are.',
+    fault: issuerUrlFault,
   }),
 
   'tunnel.providers': textList({
@@ -238,6 +299,26 @@ export const OPTIONS = {
     default: 'on-request',
     meaning: 'Sign a receipt into every answer that is not streamed, or only where the request asks for one with `x-receipt: 1`.',
   }),
+
+  'mcp.sessions_max': whole({
+    min: 1,
+    max: 100_000,
+    default: 100,
+    meaning: 'Most sessions of one account. One more ends the one that was not used for longest.',
+  }),
+  'mcp.sessions_in_memory_max': whole({
+    min: 1,
+    max: 1_000_000,
+    default: 20_000,
+    meaning: 'Most sessions that one gateway keeps in memory. Others wait in the database until they are used again.',
+  }),
+  'mcp.session_idle_ms': whole({
+    min: 10_000,
+    max: 24 * HOUR_MS,
+    default: 30 * MINUTE_MS,
+    meaning: 'How long a session lasts that nobody uses.',
+  }),
+  'mcp.listens_max': whole({ min: 1, max: 10_000, default: 32, meaning: 'Most streams that the clients of one account listen on at one gateway.' }),
 
   'upstream.head_timeout_ms': whole({
     min: 100,

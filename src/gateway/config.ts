@@ -1,4 +1,4 @@
-import type { Rates } from '#billing';
+import type { MicroUsd, Rates } from '#billing';
 import type { AgentFacts, MediaFacts, ModelFacts } from './call.ts';
 
 /** The one configuration of a gateway process: read once at start by the CLI, frozen, passed as arguments. All defaults are in `config-options.ts`. */
@@ -16,6 +16,12 @@ export interface Config {
   readonly adminKey: string | null;
   /** Secret: 32 bytes as 64 hex digits that the gateway's keys are derived from; null keeps the seed in `dataDir`. */
   readonly identitySeed: string | null;
+  /** Origin that the world reaches this gateway at, without a slash at its end; null where that is not known. */
+  readonly publicUrl: string | null;
+  /** More host names that MCP clients may reach this gateway by. */
+  readonly allowedHosts: readonly string[];
+  /** Origins of web pages that may call MCP. */
+  readonly allowedOrigins: readonly string[];
   /** IP addresses and networks of load balancers whose X-Forwarded-For counts. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -24,7 +30,9 @@ export interface Config {
   readonly limits: LimitsConfig;
   readonly billing: BillingConfig;
   readonly upstream: UpstreamConfig;
+  readonly mcp: McpConfig;
   readonly signIn: SignInConfig;
+  readonly oauth: OAuthConfig;
   readonly tunnel: TunnelConfig;
   readonly cluster: ClusterConfig;
   /** Chains that the gateway can ask, by CAIP-2 id. */
@@ -75,6 +83,17 @@ export interface UpstreamConfig {
   readonly cooldownMs: number;
 }
 
+export interface McpConfig {
+  /** Sessions of one account. */
+  readonly sessionsMax: number;
+  /** Sessions in the memory of one gateway. */
+  readonly sessionsInMemoryMax: number;
+  /** A session that nobody uses for this long is over. */
+  readonly sessionIdleMs: number;
+  /** Streams that one account listens on at one gateway. */
+  readonly listensMax: number;
+}
+
 export interface SignInConfig {
   /** Hosts, with a port where it is not the scheme's, that a sign-in message may be made for. Empty: wallets cannot sign in. */
   readonly domains: readonly string[];
@@ -83,6 +102,18 @@ export interface SignInConfig {
   readonly skewMs: number;
   /** Sign-ins and keys that fail, from one address in a minute, before more are refused unseen. */
   readonly failuresPerMinute: number;
+}
+
+export interface OAuthConfig {
+  /** Whose access tokens are taken, as it writes itself; null is nobody's. */
+  readonly issuer: string | null;
+  /** One more audience that a token may be for. */
+  readonly audience: string | null;
+  /** What clients are told to ask their token for. */
+  readonly scopes: readonly string[];
+  readonly requiredScope: string | null;
+  /** null: from the issuer's metadata. */
+  readonly jwksUrl: string | null;
 }
 
 export interface TunnelConfig {
@@ -134,6 +165,8 @@ export interface ModelService extends ServiceFields {
 
 export interface ToolService extends ServiceFields {
   readonly primitive: 'tool';
+  /** The most that one call costs, where it is priced by what it uses; else null. */
+  readonly priceCap: MicroUsd | null;
 }
 
 export interface AgentService extends ServiceFields {
@@ -171,6 +204,13 @@ export interface CommandTarget {
   readonly env: Readonly<Record<string, string>>;
   /** Working directory; null is that of the proxy. */
   readonly cwd: string | null;
+  /** Whether one process serves all clients; else each session of a client has one of its own. */
+  readonly shared: boolean;
+  readonly sessionsMax: number;
+  /** How long a session lasts that nobody uses. */
+  readonly sessionIdleMs: number;
+  /** Whether clients may name directories of the machine that it runs on. */
+  readonly roots: boolean;
 }
 
 /** One `[[models]]`, `[[tools]]`, `[[agents]]`, `[[images]]` or `[[videos]]` block, validated. */

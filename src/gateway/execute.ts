@@ -1,10 +1,20 @@
 import type { EndFrame, Frame } from '#billing';
 import { GatewayError } from './errors.ts';
-import { UpstreamFailure, type Call, type Candidate, type Handler, type ReplyEnd, type ReplyReader } from './call.ts';
+import {
+  UpstreamFailure,
+  type Call,
+  type Candidate,
+  type Handler,
+  type Offer,
+  type ReplyEnd,
+  type ReplyReader,
+  type Send,
+  type UpstreamRequest,
+} from './call.ts';
 import type { CallObserver } from './observe/observer.ts';
 import type { RetryBudget } from './routing/retry-budget.ts';
 import type { Health, Router } from './routing/router.ts';
-import type { Upstream, UpstreamExchange, UpstreamReply } from './upstream/upstream.ts';
+import { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamReply } from './upstream/upstream.ts';
 
 export interface ExecuteOptions {
   readonly upstream: Upstream;
@@ -28,10 +38,25 @@ export function createExecute(options: ExecuteOptions): Handler {
 
 async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
   const { health, observer, retryBudget, router } = options;
-  const running: { exchange: UpstreamExchange | null; stopped: Error | null } = { exchange: null, stopped: null };
+  const running: { readonly exchanges: UpstreamExchange[]; stopped: Error | null } = { exchanges: [], stopped: null };
+  /** Made for a conversation. */
+  let talkOver: AbortController | null = null;
+  const abortAll = (reason: Error) => {
+    for (const exchange of running.exchanges) exchange.abort(reason);
+  };
   const stop = (reason: Error) => {
     running.stopped ??= reason;
-    running.exchange?.abort(reason);
+    abortAll(reason);
+    talkOver?.abort(reason);
+  };
+  const send = (offer: Offer, request: UpstreamRequest, last: boolean): UpstreamExchange => {
+    if (running.stopped) throw running.stopped;
+    const traced = observer.upstreamHeaders(call);
+    const exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, last);
+    running.exchanges.push(exchange);
+    // A conversation may send what it does not wait for.
+    exchange.head.catch(() => {});
+    return exchange;
   };
   const leave = () => stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave, { once: true });
@@ -54,13 +79,45 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
       const startedAt = options.now();
       let firstByteAt = 0;
       let reader: ReplyReader | null = null;
+      observer.attemptStarted(call, offer);
       try {
-        const request = call.exchange.request(offer);
-        const traced = observer.upstreamHeaders(call);
         if (signal.aborted) leave();
-        if (running.stopped) throw running.stopped;
-        const exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, last);
-        running.exchange = exchange;
+        if ('converse' in call.exchange) {
+          talkOver ??= new AbortController();
+          const detached = createDetached(options.upstream, offer, observer.upstreamHeaders(call));
+          const talk = call.exchange.converse(offer, (request) => send(offer, request, last), talkOver.signal, detached);
+          yield { type: 'head', status: 200, provider: offer.provider };
+          let end: ReplyEnd;
+          try {
+            for (;;) {
+              const step = await talk.next();
+              if (firstByteAt === 0) {
+                firstByteAt = options.now();
+                observer.firstByte(call);
+              }
+              if (step.done) {
+                end = step.value;
+                break;
+              }
+              given = true;
+              handedOut = true;
+              yield { type: 'data', bytes: step.value };
+              handedOut = false;
+            }
+          } finally {
+            // Without effect on one that has ended.
+            await talk.return(NO_END);
+          }
+          complete = true;
+          for (const exchange of running.exchanges) exchange.over();
+          const now = options.now();
+          health.succeeded(offer, { firstByteMs: firstByteAt - startedAt, durationMs: now - startedAt, completionTokens: 0 });
+          flag(offer, end);
+          if (call.stickyKey !== null) router.served(call.stickyKey, offer);
+          yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt - startedAt, durationMs: now - call.startedAt });
+          return;
+        }
+        const exchange = send(offer, call.exchange.request(offer), last);
         const reply = await exchange.head;
         reader = call.exchange.reader(offer);
         reader.head(reply.status, reply.headers);
@@ -91,17 +148,14 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           durationMs: now - startedAt,
           completionTokens: Number(end.usage?.completion ?? 0n),
         });
-        if (end.flags.length > 0) {
-          for (const flag of end.flags) health.flagged(offer, flag);
-          observer.flagged(call, offer, end.flags);
-        }
+        flag(offer, end);
         if (call.stickyKey !== null) router.served(call.stickyKey, offer);
         yield toEndFrame(candidate, end, { attempt, firstByteMs: (firstByteAt || now) - startedAt, durationMs: now - call.startedAt });
         return;
       } catch (error) {
         // A client that reads too slowly for the clock is no failure of its provider, and what it was given is not free.
         if ((signal.aborted || clientBehind) && !(error instanceof GatewayError)) {
-          const end = reader === null ? null : cutReply(reader);
+          const end = 'converse' in call.exchange && signal.aborted ? CANCELLED : reader === null ? null : cutReply(reader);
           if (end === null) throw error;
           yield toEndFrame(candidate, end, {
             attempt,
@@ -116,7 +170,8 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }
         if (!(error instanceof UpstreamFailure)) throw error;
-        running.exchange?.abort(error);
+        abortAll(error);
+        running.exchanges.length = 0;
         if (error.blame === 'provider') health.failed(offer, error.unsent ? undefined : startedAt);
         observer.attemptFailed(call, offer, error);
         if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) throw toGatewayError(error, candidate);
@@ -126,9 +181,29 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
     clearTimeout(timer);
     signal.removeEventListener('abort', leave);
     // A consumer that returned early leaves no exchange behind. After a complete reply this is without effect.
-    if (!complete) running.exchange?.abort(new Error('the call is over'));
+    if (!complete) abortAll(CALL_OVER);
+  }
+
+  function flag(offer: Offer, { flags }: ReplyEnd): void {
+    if (flags.length === 0) return;
+    for (const each of flags) health.flagged(offer, each);
+    observer.flagged(call, offer, flags);
   }
 }
+
+/** Made here, so that whoever keeps it does not keep the call with it. */
+function createDetached(upstream: Upstream, { endpoint }: Offer, traced: Readonly<Record<string, string>> | null): Send {
+  return (request) => {
+    const exchange = upstream.send(endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request);
+    exchange.head.catch(() => {});
+    return exchange;
+  };
+}
+
+/** The end of a conversation that its client left, and that did not come to its own end within the drain bound. */
+const CANCELLED: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: 'cancelled', flags: [], tail: null };
+/** What a conversation that is broken off returns; nobody reads it. */
+const NO_END = CANCELLED;
 
 /** What a cut reply had used; null where it was broken before it was cut, and so is worth nothing. */
 function cutReply(reader: ReplyReader): ReplyEnd | null {
@@ -161,7 +236,7 @@ function toEndFrame(candidate: Candidate, end: ReplyEnd, times: { attempt: numbe
   const { offer } = candidate;
   return {
     type: 'end',
-    price: offer.price.id,
+    price: candidate.price.id,
     provider: offer.provider.id,
     usage: end.usage,
     outcome: end.outcome,

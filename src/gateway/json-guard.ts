@@ -46,6 +46,18 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   }
 }
 
+/**
+ * The text of JSON bytes from a stranger whose structure is within the limits, not parsed yet; for a protocol that reads it by itself.
+ * Throws GatewayError `invalid_request` as parseJson does.
+ */
+export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const start = hasByteOrderMark(buffer) ? 3 : 0;
+  checkStructure(buffer, start, limits);
+  if (!isUtf8(buffer)) throw new GatewayError('invalid_request', 'The body is not valid UTF-8');
+  return buffer.toString('utf8', start);
+}
+
 function hasByteOrderMark(buffer: Buffer): boolean {
   return buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomBytes } from 'node:crypto';
-import { cost, formatUsd, isPriced, type Billable, type Frame, type LockResult, type MicroUsd, type Usage } from '#billing';
-import type { Call, Caller, Candidate, Exchange, Handler, Offer, Primitive } from './call.ts';
+import { cost, formatUsd, isPriced, type Billable, type Frame, type LockResult, type MicroUsd, type Price, type Usage } from '#billing';
+import type { Call, Caller, Candidate, Conversation, Exchange, Handler, Offer, Primitive } from './call.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import { GatewayError } from './errors.ts';
 import { rateLimitError } from './limits/rate-headers.ts';
@@ -24,17 +24,34 @@ export interface CallRequest {
   /** Images that the prompt holds. */
   readonly images: number;
   readonly stream: boolean;
-  readonly exchange: Exchange;
+  readonly exchange: Exchange | Conversation;
+  /** What of the service is called; default null, the whole. */
+  readonly operation?: string | null;
+  /** The price of this call at `offer`; default the offer's own. */
+  readonly price?: (offer: Offer) => Price;
+  /** The method that is free by its protocol's table; default null, a billed call. */
+  readonly free?: string | null;
+  /** Id of the caller's own pending call that this one goes on with; default none. */
+  readonly continues?: string | null;
+  /** Wall-clock limit of the whole call; default the configured one. */
+  readonly timeoutMs?: number;
   /**
-   * The most that this call can use at `offer`. Must not be exceeded by what the exchange asks for.
-   * Throws GatewayError `unprocessable` when the offer cannot serve this call: `prepare` passes it over, and throws that error when no offer is left.
+   * The most that this call can use at `offer`, which must not be exceeded by what the exchange asks for; or, where that is not known, the most that it
+   * is charged. Throws GatewayError `unprocessable` when the offer cannot serve this call: `prepare` passes it over, and throws that error when no offer is left.
    */
-  readonly estimate: (offer: Offer) => Usage;
+  readonly estimate: (offer: Offer) => Usage | CostCap;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** What the protocol knows of this request, as attributes of the call's span; default nothing. */
+  readonly facts?: Readonly<Record<string, string>>;
   /** The consumer's W3C `traceparent` header, as it came. */
   readonly traceparent: string | null;
   /** The consumer asked for a signed receipt in the reply. */
   readonly wantsReceipt: boolean;
+}
+
+/** The most that a call is charged, whatever it uses. */
+export interface CostCap {
+  readonly costMax: MicroUsd;
 }
 
 export interface Admission {
@@ -52,7 +69,7 @@ export interface Pipeline {
    */
   prepare(request: CallRequest, id?: string): Promise<Call>;
   /**
-   * Locks, forwards and settles. Iterate to the end; abort `signal` when the client is gone.
+   * Locks, forwards and settles; a free call is only forwarded. Iterate to the end; abort `signal` when the client is gone.
    * Throws GatewayError before or during the stream. The last frame is `settled`.
    */
   run(call: Call, signal: AbortSignal): AsyncIterable<Frame, void, undefined>;
@@ -73,6 +90,8 @@ export interface PipelineOptions {
   readonly callTimeoutMs: number;
   /** bill(execute). */
   readonly billed: Handler;
+  /** free(execute). */
+  readonly unbilled: Handler;
   readonly observer: CallObserver;
   readonly now: () => number;
 }
@@ -81,7 +100,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog, router, now } = options;
   return {
     inFlight: options.observer.inFlight,
-    run: options.billed,
+    run: (call, signal) => (call.free === null ? options.billed : options.unbilled)(call, signal),
 
     async admit(headers, address) {
       const caller = await options.authenticate(headers, address);
@@ -118,7 +137,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         for (const offer of router.choose(resolved.offers, preferences, request.stickyKey, request.images)) {
           if (candidates.length >= options.attemptsMax) break;
           try {
-            candidates.push({ offer, estimate: estimate(offer, request.estimate(offer)) });
+            const price = request.price?.(offer) ?? offer.price;
+            candidates.push({ offer, price, estimate: request.free ? 0n : estimate(price, request.estimate(offer)) });
           } catch (error) {
             // This offer cannot do what is asked; another one may.
             if (!(error instanceof GatewayError)) throw error;
@@ -138,10 +158,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         startedAt: now(),
         candidates,
         exchange: request.exchange,
+        operation: request.operation ?? null,
+        free: request.free ?? null,
+        continues: request.continues ?? null,
         stickyKey: request.stickyKey,
         metadata: request.metadata,
+        ...(request.facts === undefined ? {} : { facts: request.facts }),
         traceparent: request.traceparent,
-        timeoutMs: options.callTimeoutMs,
+        timeoutMs: request.timeoutMs ?? options.callTimeoutMs,
         wantsReceipt: request.wantsReceipt,
       };
     },
@@ -155,10 +179,10 @@ export function limitedAs(caller: Caller): string {
   return caller.key?.hash ?? caller.account;
 }
 
-/** The most a call can cost at an offer; never 0 where anything is priced, so that no work is free by rounding. */
-function estimate(offer: Offer, usage: Usage): MicroUsd {
-  const amount = cost(offer.price.rates, usage);
-  return amount === 0n && isPriced(offer.price.rates) ? 1n : amount;
+/** The most a call can cost at a price; never 0 where anything is priced, so that no work is free by rounding. */
+function estimate({ rates }: Price, most: Usage | CostCap): MicroUsd {
+  const amount = 'costMax' in most ? most.costMax : cost(rates, most);
+  return amount === 0n && isPriced(rates) ? 1n : amount;
 }
 
 function authorise(caller: Caller, service: string): void {
@@ -191,17 +215,20 @@ export function toBillable(call: Call, graceMs: number): Billable {
   return {
     id: call.id,
     account: call.caller.account,
-    quotes: call.candidates.map((candidate) => ({ price: candidate.offer.price, estimate: candidate.estimate })),
+    quotes: call.candidates.map((candidate) => ({ price: candidate.price, estimate: candidate.estimate })),
     budget: call.caller.key?.budget ?? null,
     lockExpiresAt: call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS,
     lockDetail: JSON.stringify({
       primitive: call.primitive,
       service: call.service,
+      ...(call.operation === null ? {} : { operation: call.operation }),
+      ...(call.continues === null ? {} : { continues: call.continues }),
       key: call.caller.key?.hash ?? null,
       requestId: call.requestId,
       stream: call.stream,
     }),
     ceiling: true,
+    continues: call.continues,
   };
 }
 

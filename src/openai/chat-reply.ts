@@ -1,7 +1,7 @@
 import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, type Call, type Frame, type SettledFrame } from '#gateway';
 import type { ChatTail } from './chat-end.ts';
-import type { KeepAlive, Silent } from './keep-alive.ts';
-import type { ReplySink } from './reply-sink.ts';
+import type { KeepAlive, Silent } from '#gateway';
+import type { ReplySink } from '#gateway';
 
 export interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;

@@ -14,9 +14,9 @@ import {
 import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
 import { toCall } from './chat-to-call.ts';
-import { createKeepAlive } from './keep-alive.ts';
+import { createKeepAlive } from '#gateway';
 import { answerOnce } from './idempotent-reply.ts';
-import { createHttpSink, type ReplySink } from './reply-sink.ts';
+import { createHttpSink, type ReplySink } from '#gateway';
 
 export interface ChatDeps {
   readonly pipeline: Pipeline;

@@ -1,5 +1,5 @@
 import { idempotencyError, type Idempotency, type IdempotentUse, type StoredReply } from '#gateway';
-import type { ReplySink } from './reply-sink.ts';
+import type { ReplySink } from '#gateway';
 
 /** The largest reply that is kept for repetition. */
 const STORED_BYTES_MAX = 8 * 1024 * 1024;

@@ -1,3 +1,5 @@
+import { createBytePile } from '#gateway';
+
 /** A stream of server-sent events that is none: a line or an event longer than the cap. */
 export class SseError extends Error {
   override readonly name = 'SseError';
@@ -25,8 +27,8 @@ export const EVENT_BYTES_MAX = 1024 * 1024;
  */
 export function createSseScanner(onData: (bytes: Buffer, start: number, end: number) => boolean, bytesMax: number = EVENT_BYTES_MAX): SseScanner {
   /** The line that has no end yet, and the data of the event that has no blank line yet. */
-  const line = createPile(bytesMax);
-  const data = createPile(bytesMax);
+  const line = createBytePile(bytesMax, () => tooLong(bytesMax));
+  const data = createBytePile(bytesMax, () => tooLong(bytesMax));
   let hasData = false;
   let afterCr = false;
   let firstLine = true;
@@ -128,27 +130,3 @@ function isData(bytes: Buffer, at: number): boolean {
 }
 
 const tooLong = (bytesMax: number) => new SseError(`a line of the stream is longer than ${bytesMax} bytes`);
-
-/** Bytes kept from chunk to chunk: grows by doubling, so that many small pieces cost no more than one large. */
-function createPile(bytesMax: number) {
-  const KEPT_BYTES_MAX = 16 * 1024;
-  return {
-    bytes: Buffer.alloc(0),
-    length: 0,
-    push(source: Buffer, start: number, end: number) {
-      const length = this.length + end - start;
-      if (length > bytesMax) throw tooLong(bytesMax);
-      if (length > this.bytes.length) {
-        const grown = Buffer.allocUnsafeSlow(Math.max(512, length, this.bytes.length * 2));
-        this.bytes.copy(grown, 0, 0, this.length);
-        this.bytes = grown;
-      }
-      source.copy(this.bytes, this.length, start, end);
-      this.length = length;
-    },
-    clear() {
-      this.length = 0;
-      if (this.bytes.length > KEPT_BYTES_MAX) this.bytes = Buffer.alloc(0);
-    },
-  };
-}

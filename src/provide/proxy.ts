@@ -9,9 +9,8 @@ import { createForward, type Forward } from './forward.ts';
 import type { Log } from './log.ts';
 import { refuse } from './own-reply.ts';
 import type { ProviderConfig } from './provider-file.ts';
-import { createStdioForward } from './stdio/forward-to-stdio.ts';
 import type { StopTimes } from './stdio/child-process.ts';
-import { superviseServer, type Supervisor } from './stdio/supervisor.ts';
+import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
 import type { Wallet } from './wallet/index.ts';
 
 export interface ProxyOptions {
@@ -82,7 +81,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const closed = Promise.withResolvers<ExitCode>();
   /** The newest, and those of routers that stop, where calls still run. */
   const connections = new Set<Connection>();
-  const supervisors: Supervisor[] = [];
+  const tools: StdioTool[] = [];
   // Silence inside a reply is the gateway's to judge: it cancels the call.
   const dispatcher = new Agent({ allowH2: false, headersTimeout: limits.headTimeoutMs, bodyTimeout: 0, connect: { timeout: CONNECT_MS } });
   const url = tunnelUrl(config.router.url);
@@ -92,9 +91,9 @@ export function createProxy(options: ProxyOptions): Proxy {
 
   function forwardOf({ service, target }: ServiceConfig): Forward {
     if (target.kind === 'command') {
-      const supervisor = superviseServer({ service: service.name, target, env, version, log, random, now, stopTimes: limits.toolStop });
-      supervisors.push(supervisor);
-      return createStdioForward(supervisor);
+      const tool = createStdioTool({ service: service.name, target, env, version, log, random, now, stopTimes: limits.toolStop });
+      tools.push(tool);
+      return tool.forward;
     }
     const facts = { service: service.name, primitive: service.primitive };
     return createForward({ target, dispatcher, failed: (failure, error) => log.warn({ ...facts, failure, error }, 'the upstream failed') });
@@ -179,15 +178,16 @@ export function createProxy(options: ProxyOptions): Proxy {
   /** Calls first, then what they need. */
   async function end(): Promise<void> {
     stopping.abort();
+    for (const tool of tools) tool.drain();
     for (const connection of connections) connection.drain(limits.drainMs);
     await Promise.all([...connections].map((connection) => connection.closed));
-    await Promise.all([...supervisors.map((supervisor) => supervisor.stop()), dispatcher.destroy()]);
+    await Promise.all([...tools.map((tool) => tool.stop()), dispatcher.destroy()]);
   }
 
   function kill(): void {
     stopping.abort();
     for (const connection of connections) connection.destroy();
-    for (const supervisor of supervisors) supervisor.kill();
+    for (const tool of tools) tool.kill();
     void dispatcher.destroy();
   }
 

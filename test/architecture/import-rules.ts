@@ -26,6 +26,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       '@opentelemetry/*',
       'ws',
       'viem',
+      'jose',
       'secp256k1',
       '@noble/hashes',
     ],

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createKeepAlive } from '../../src/openai/keep-alive.ts';
+import { createKeepAlive } from '../../src/gateway/reply/keep-alive.ts';
 import { gate, startGateway } from './support/gateway.ts';
 import { usualStream } from './support/replies.ts';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { createCheck, GatewayError, parseJson, UpstreamFailure } from '#gateway';
+import { createCheck, GatewayError, parseJson, UpstreamFailure, type Usage } from '#gateway';
 import { describe, expect, it } from 'vitest';
 import { createChatReplyReader } from '../../src/openai/chat-reply-reader.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
@@ -169,7 +169,7 @@ describe('whatever comes', () => {
               replyBytesMax: 1e6,
               receipts: 'on-request',
             });
-            const usage = request.estimate(offer);
+            const usage = request.estimate(offer) as Usage;
             expect(usage.prompt! >= 0n && usage.completion! > 0n).toBe(true);
             expect(JSON.parse(exchange.request(offer).body as string)).toMatchObject({ model: 'upstream-small' });
           });

@@ -186,9 +186,7 @@ describe('a tool', () => {
 
   it('that is a command and does not start', async () => {
     expect(await details(toolOfScript('t', SCRIPT, ['start=fail']))).toEqual(['✗ the process exited with code 7']);
-    expect(await details({ ...toolOfScript('t', SCRIPT), target: { kind: 'command', command: '/nowhere', args: [], env: {}, cwd: null } })).toEqual([
-      '✗ the process cannot be started (ENOENT)',
-    ]);
+    expect(await details(toolOfScript('t', SCRIPT, [], {}, { command: '/nowhere' }))).toEqual(['✗ the process cannot be started (ENOENT)']);
   });
 });
 

@@ -17,7 +17,17 @@ test('examples/provider.toml is right', () => {
     [
       'tool',
       'acme/search',
-      { kind: 'command', command: 'npx', args: ['-y', '@acme/search-mcp'], env: { SEARCH_TOKEN: 'token-1' }, cwd: dirname(file) },
+      {
+        kind: 'command',
+        command: 'npx',
+        args: ['-y', '@acme/search-mcp'],
+        env: { SEARCH_TOKEN: 'token-1' },
+        cwd: dirname(file),
+        shared: false,
+        sessionsMax: 16,
+        sessionIdleMs: 300_000,
+        roots: false,
+      },
     ],
     ['tool', 'acme/llama-3.3-70b', { kind: 'http', url: 'http://127.0.0.1:8001/mcp', apiKey: null }],
     ['agent', 'acme/researcher', { kind: 'http', url: 'http://127.0.0.1:8002', apiKey: null }],

@@ -46,7 +46,7 @@ it.each(['json', 'text'] as const)('of style %s: no key, no credential, no body,
     },
     services: [
       modelAt('m', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`, CANARIES.upstream),
-      toolOfScript('t', SCRIPT, [], { KEY: CANARIES.env }),
+      toolOfScript('t', SCRIPT, [], { KEY: CANARIES.env }, { shared: true }),
     ],
   };
   let text = '';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { BOTH, callOf, jsonOf, stdioTool, textOf } from './stdio-tool.ts';
+import { BOTH, callOf, INITIALIZE, jsonOf, stdioTool, textOf } from './stdio-tool.ts';
 
-const tool = stdioTool();
+const tool = stdioTool({ shared: true });
 
-describe('a tool that runs as a command', () => {
+describe('a command that all clients share', () => {
   it('answers each request under its own id, though clients choose the same', async () => {
     await tool.start();
     const ids = [0, 1, 1, 'one', '1', 1, Number.MAX_SAFE_INTEGER, 'x'.repeat(500)];
@@ -40,7 +40,25 @@ describe('a tool that runs as a command', () => {
     await tool.start();
     const args = '{"big":12345678901234567890,"small":1.0,"exp":1e400}';
     const reply = await tool.post(`{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{"name":"raw","arguments":${args}}}`);
-    expect(reply.body.toString()).toContain(args);
+    expect(reply.body.toString()).toBe(`{"jsonrpc":"2.0","id":12345678901234567890,"result":{"raw":${args}}}`);
+  });
+
+  it('does not let a client change for all what is about one', async () => {
+    await tool.start();
+    for (const method of ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']) {
+      const reply = await tool.post({ jsonrpc: '2.0', id: 'x', method, params: {} });
+      expect(reply.status).toBe(200);
+      expect(jsonOf(reply)).toMatchObject({ id: 'x', error: { code: -32601, message: expect.stringContaining('shared by all of its clients') } });
+      expect(tool.got(method)).toEqual([]);
+    }
+  });
+
+  it('has no sessions: it gives no id, and takes no notice of one', async () => {
+    await tool.start();
+    expect((await tool.post(INITIALIZE)).headers).not.toHaveProperty('mcp-session-id');
+    expect(textOf(await tool.post(callOf('echo', { a: 1 }), { 'mcp-session-id': 'made-up' }))).toEqual({ a: 1 });
+    for (const method of ['GET', 'DELETE'])
+      expect((await tool.end.call({ ':path': '/tool/t', ':method': method, 'mcp-session-id': 'made-up' })).status).toBe(405);
   });
 
   it('streams progress to the one who asked, under his token, before the response', async () => {
@@ -110,6 +128,10 @@ describe('a tool that runs as a command', () => {
     ['{"id":null,"method":"ping"}', 400, -32600],
     ['{"id":{},"method":"ping"}', 400, -32600],
     ['{"jsonrpc":"2.0"}', 400, -32600],
+    ['{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', 400, -32600],
+    ['{"jsonrpc":"2.0","id":1,"method":"tools/list","\\u006dethod":"tools/call"}', 400, -32600],
+    ['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"crash"}}', 400, -32600],
+    ['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{"progressToken":1,"progressToken":2}}}', 400, -32600],
     ['['.repeat(200_000), 400, -32700],
     [`{"jsonrpc":"2.0","id":1,"method":"${'m'.repeat(4_300_000)}"}`, 413, -32600],
   ])('is not sent what is no message (%#)', async (body, status, code) => {
@@ -117,7 +139,7 @@ describe('a tool that runs as a command', () => {
     const reply = await tool.post(body);
     expect([reply.status, jsonOf(reply).error.code]).toEqual([status, code]);
     await tool.post(callOf('echo'));
-    expect(tool.got('')).toHaveLength(3);
+    expect(tool.got('').map(({ method }) => method)).toEqual(['server/discover', 'initialize', 'notifications/initialized', 'tools/call']);
   });
 
   it('is reached by POST at its own path only', async () => {
@@ -137,5 +159,12 @@ describe('a tool that runs as a command', () => {
     await tool.start(['start=modern']);
     expect(textOf(await tool.post(callOf('echo', { a: 1 })))).toEqual({ a: 1 });
     expect(jsonOf(await tool.post({ jsonrpc: '2.0', id: 1, method: 'initialize' })).error.code).toBe(-32601);
+  });
+
+  it('that ends when it is asked for its era is started again and begun with initialize', async () => {
+    await tool.start(['start=strict']);
+    expect(textOf(await tool.post(callOf('echo', { a: 1 })))).toEqual({ a: 1 });
+    expect(tool.journalled().filter((line) => line.startsWith('pid '))).toHaveLength(2);
+    expect(tool.running.lines.map(({ msg }) => msg)).not.toContain('the tool ended');
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BOTH, callOf, jsonOf, stdioTool, textOf } from './stdio-tool.ts';
 
-const tool = stdioTool();
+const tool = stdioTool({ shared: true });
 
 describe('a tool that misbehaves', () => {
   it('writes garbage: it is logged, shortened, and passed over', async () => {
@@ -53,7 +53,7 @@ describe('a tool that misbehaves', () => {
   });
 
   it('is no program at all: the same', async () => {
-    await tool.start([], {}, '/nowhere/at/all');
+    await tool.start([], {}, { command: '/nowhere/at/all' });
     expect(await tool.running.logged('the tool ended')).toMatchObject({ how: 'cannot be started (ENOENT)' });
     expect((await tool.post(callOf('echo'))).headers['x-tollgate-failure']).toBe('upstream_unreachable');
   });

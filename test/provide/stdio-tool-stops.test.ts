@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { callOf, stdioTool } from './stdio-tool.ts';
 
-const tool = stdioTool();
+const tool = stdioTool({ shared: true });
 
 describe('stopping', () => {
   const pid = (word: string) =>

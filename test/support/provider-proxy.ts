@@ -1,6 +1,6 @@
 import { createProxy, type Proxy, type ProxyOptions } from '../../src/provide/proxy.ts';
 import { createLog } from '../../src/provide/log.ts';
-import type { ServiceConfig, Target } from '../../src/gateway/config.ts';
+import type { CommandTarget, ServiceConfig, Target } from '../../src/gateway/config.ts';
 import { seededRandom } from './provider/random.ts';
 
 /** A proxy in this process and its log, kept as parsed lines. */
@@ -69,7 +69,7 @@ export function modelAt(name: string, url: string, apiKey: string | null = 'upst
 }
 
 export function toolAt(name: string, url: string, apiKey: string | null = null): ServiceConfig {
-  return { service: { ...FIELDS, name, primitive: 'tool', rates: { call: 1_000_000_000n } }, target: at(url, apiKey) };
+  return { service: { ...FIELDS, name, primitive: 'tool', rates: { call: 1_000_000_000n }, priceCap: null }, target: at(url, apiKey) };
 }
 
 export function agentAt(name: string, url: string): ServiceConfig {
@@ -79,10 +79,17 @@ export function agentAt(name: string, url: string): ServiceConfig {
   };
 }
 
-/** A tool whose process is a script of Node. */
-export function toolOfScript(name: string, script: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): ServiceConfig {
+/** A tool whose process is a script of Node, one for each session unless `changes` say otherwise. */
+export function toolOfScript(
+  name: string,
+  script: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+  changes: Partial<CommandTarget> = {},
+): ServiceConfig {
+  const own = { kind: 'command', command: process.execPath, args: [script, ...args], env, cwd: null } as const;
   return {
-    service: { ...FIELDS, name, primitive: 'tool', rates: { call: 1_000_000_000n } },
-    target: { kind: 'command', command: process.execPath, args: [script, ...args], env, cwd: null },
+    service: { ...FIELDS, name, primitive: 'tool', rates: { call: 1_000_000_000n }, priceCap: null },
+    target: { ...own, shared: false, sessionsMax: 16, sessionIdleMs: 300_000, roots: false, ...changes },
   };
 }

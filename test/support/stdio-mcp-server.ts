@@ -8,10 +8,14 @@ import { createInterface } from 'node:readline';
  *   start=fail     ends at once, with code 7
  *   start=garbage  writes lines that are no JSON-RPC first
  *   start=modern   knows no `initialize`
+ *   start=strict   ends when its first message is not `initialize`
+ *   start=slow     does not answer `initialize` unless it is the proxy's own
  *   stop=careless  ends with its input, but not what it started
  *   stop=stubborn  does not end with its input, nor by SIGTERM, and neither does the process that it starts
  * Tools by name: echo (its arguments), env (its environment), slow (progress twice, then echo; with hold=true never the response),
- * crash (exits), noise (writes to standard error), huge (a line of 5 MB, then the response), never (no answer).
+ * crash (exits), noise (writes to standard error), huge (a line of 5 MB, then the response), never (no answer), count (how often it was
+ * called in this process), line (writes the text of `arguments.line` as a line), ask (a request and a ping, then the response),
+ * elicit (a request of the client, and what the client answered as the response).
  */
 const options = Object.fromEntries(process.argv.slice(2).map((each) => each.split('=', 2) as [string, string]));
 const journal = (text: string) => {
@@ -31,20 +35,36 @@ if (options['stop']) {
   journal(`child ${child.pid}`);
 }
 
+let calls = 0;
+let first = true;
+/** Requests that wait for what the client answers, by the id of what it was asked. */
+const asked = new Map<unknown, (line: string) => void>();
+
 const lines = createInterface({ input: process.stdin });
 lines.on('line', (line) => {
   journal(`line ${line}`);
   const message = JSON.parse(line) as {
     id?: number;
     method?: string;
-    params?: { name?: string; arguments?: unknown; _meta?: { progressToken?: unknown } };
+    params?: {
+      name?: string;
+      arguments?: unknown;
+      _meta?: { progressToken?: unknown };
+      protocolVersion?: string;
+      clientInfo?: { name?: string };
+    };
   };
   const { id, method, params } = message;
+  if (options['start'] === 'strict' && first && method !== 'initialize') process.exit(3);
+  first = false;
+  if (method === undefined) asked.get(id)?.(line);
   if (id === undefined || method === undefined) return;
   const reply = (result: object) => write({ id, result });
   switch (method) {
     case 'initialize':
       if (options['start'] === 'modern') return void write({ id, error: { code: -32601, message: 'Method not found' } });
+      if (params?.protocolVersion === 'refuse') return void write({ id, error: { code: -32602, message: 'Unsupported protocol version' } });
+      if (options['start'] === 'slow' && params?.clientInfo?.name !== 'tollgate') return;
       return void reply({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'stand-in', version: '1' } });
     case 'tools/list':
       return void reply({ tools: ['echo', 'env', 'slow'].map((name) => ({ name, inputSchema: { type: 'object' } })) });
@@ -91,6 +111,19 @@ function call(
       write({ id: 'server-1', method: 'sampling/createMessage', params: {} });
       write({ id: 'server-2', method: 'ping' });
       return reply(text(null));
+    case 'count':
+      return reply(text(++calls));
+    case 'line':
+      return void process.stdout.write(`${(params.arguments as { line: string }).line}\n`);
+    case 'elicit': {
+      const question = `question-${String(id)}`;
+      asked.set(question, (answer) => reply(text(answer)));
+      return write({
+        id: question,
+        method: (params.arguments as { method?: string }).method ?? 'elicitation/create',
+        params: { message: 'your name?' },
+      });
+    }
     case 'crash':
       process.exit(9);
     default:

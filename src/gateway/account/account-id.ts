@@ -1,11 +1,12 @@
 import bs58 from 'bs58';
+import { isSubjectAccount } from '../auth/oauth/subject-account.ts';
 import { parseEvmAddress } from '../auth/siwx/evm-signature.ts';
 import { GatewayError } from '../errors.ts';
 
 /*
  * An account has two names. The ledger's: `eip155:<address in lower case>` or `solana:<address>` for an ordinary wallet, which is one account
  * whatever network it signs on; `eip155:<chain>:<address>` for a contract wallet, which exists on one chain; `tollgate:local:<name>` for an
- * account without a wallet. And CAIP-10, with a network, in every answer.
+ * account without a wallet; `oauth:<issuer>:<subject>` for whoever comes with an access token. And CAIP-10, with a network, in every answer.
  */
 
 const BASE_CHAIN = '8453';
@@ -31,9 +32,14 @@ export function localAccount(name: string): string {
   return account;
 }
 
-/** Whether an account is there without having been made: a wallet's is, a local one is not. */
+/** Whether an account is a wallet's, an ordinary one's or a contract's. */
 export function isWallet(account: string): boolean {
-  return !account.startsWith('tollgate:');
+  return account.startsWith('eip155:') || account.startsWith('solana:');
+}
+
+/** Whether an account is there without having been made: a wallet's is, and that of a subject of an issuer; a local one is not. */
+export function needsNoMaking(account: string): boolean {
+  return isWallet(account) || isSubjectAccount(account);
 }
 
 /**
@@ -43,7 +49,7 @@ export function isWallet(account: string): boolean {
  */
 export function parseAccountId(text: string, contractNetworks: readonly string[] = []): string | null {
   if (text.length > LENGTH_MAX) return null;
-  if (LOCAL.test(text)) return text;
+  if (LOCAL.test(text) || isSubjectAccount(text)) return text;
   const isContract = text.startsWith(CONTRACT);
   const evm = EVM.exec(isContract ? text.slice(CONTRACT.length) : text);
   if (evm) {

@@ -15,7 +15,7 @@ import { createAdminGuard } from '../auth/admin-key.ts';
 import { refuseRepeatedCredentials } from '../auth/credential.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import { GatewayError } from '../errors.ts';
-import { DEVELOPMENT_ACCOUNT, isWallet, localAccount, parseAccountId, toCaip10 } from './account-id.ts';
+import { DEVELOPMENT_ACCOUNT, localAccount, needsNoMaking, parseAccountId, toCaip10 } from './account-id.ts';
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
 import { keyBodyProperties, keyChangesSchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
 import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
@@ -75,7 +75,7 @@ const oneAccountSchema = { type: 'object', required: ['data'], properties: { dat
 const accountParams = {
   type: 'object',
   required: ['id'],
-  properties: { id: { type: 'string', description: 'Account id: `tollgate:local:<name>`, or a wallet in CAIP-10.' } },
+  properties: { id: { type: 'string', description: 'Account id: `tollgate:local:<name>`, `oauth:<issuer>:<subject>`, or a wallet in CAIP-10.' } },
 } as const;
 
 const keyParams = {
@@ -102,12 +102,12 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     };
   };
 
-  /** A registered account, a wallet's, or one that has money without having been registered. */
+  /** A registered account, a wallet's or a subject's, or one that has money without having been registered. */
   const existing = async (id: string): Promise<Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }> => {
     const account = parseAccountId(id, deps.contractNetworks);
     const consumer = account === null ? null : await consumers.find(account);
     if (consumer) return consumer;
-    if (account === null || !(isWallet(account) || (await ledger.balance(escrowOf(account)))))
+    if (account === null || !(needsNoMaking(account) || (await ledger.balance(escrowOf(account)))))
       throw new GatewayError('not_found', 'Account not found');
     return { account, label: '', createdAt: null };
   };
@@ -351,7 +351,7 @@ function accountOf({ name, account }: NewAccountBody, contractNetworks: readonly
   if (parsed !== null) return parsed;
   throw new GatewayError(
     'invalid_request',
-    'account is neither a wallet in CAIP-10 (eip155:… in lower case or with its checksum, or solana:…) nor tollgate:local:<name>',
+    'account is neither a wallet in CAIP-10 (eip155:… in lower case or with its checksum, or solana:…) nor tollgate:local:<name> nor oauth:<issuer>:<subject>',
     { param: 'account' },
   );
 }

@@ -157,8 +157,7 @@ export function addKeysRoutes(
     },
     async (request) => {
       const { caller, rate } = admissionOf(request);
-      if (caller.key === null)
-        throw new GatewayError('not_found', 'This request came with a wallet, not with a key; /api/v1/keys lists those of its account');
+      if (caller.key === null) throw new GatewayError('not_found', 'This request came without an API key; /api/v1/keys lists those of its account');
       const record = await keys.find(caller.key.hash);
       if (!record) throw keyNotFound();
       return {
@@ -199,8 +198,11 @@ function mayLoosen({ label: _label, disabled, ...others }: KeyChanges): boolean 
   return disabled === false || Object.keys(others).length > 0;
 }
 
-/** A key that is itself limited must not make or loosen keys, or its limits would be none. Read afresh, as the cache does not know them all. */
-async function requireFullRights(keys: KeyStore, { key }: Caller): Promise<void> {
+/** A key that is itself limited must not make or loosen keys, or its limits would be none, nor an access token. Read afresh, as the cache does not know them all. */
+async function requireFullRights(keys: KeyStore, { key, wallet }: Caller): Promise<void> {
+  // Nothing proves that an access token was meant for this very request, and a key would outlive it.
+  if (key === null && wallet === null)
+    throw new GatewayError('permission_denied', 'An access token cannot create, change or delete keys: ask the operator for one');
   if (key === null) return;
   const record = await keys.find(key.hash);
   if (record && record.limit === null && record.expiresAt === null && record.allowedServices === null) return;

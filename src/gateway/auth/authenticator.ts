@@ -3,8 +3,9 @@ import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 import { hashKey, kindOf, parseKey } from './api-key.ts';
 import type { Attempts } from './attempts.ts';
-import { readCredential } from './credential.ts';
+import { bearerOf, readCredential } from './credential.ts';
 import type { KeyRecord, KeyStore } from './key-store.ts';
+import type { AccessTokens } from './oauth/access-tokens.ts';
 import { readSignIn } from './siwx/header.ts';
 import type { SignIn } from './siwx/sign-in.ts';
 import { budgetAt, periodAt } from './spend-period.ts';
@@ -16,6 +17,8 @@ const CACHED_KEYS_MAX = 20_000;
 export interface AuthenticatorOptions {
   readonly keys: Pick<KeyStore, 'find' | 'onChange'>;
   readonly signIn: SignIn;
+  /** null or absent where the operator has named no issuer. */
+  readonly accessTokens?: AccessTokens | null;
   readonly attempts: Attempts;
   /** False in production: keys of play money are refused as if unknown. */
   readonly acceptDevelopmentKeys: boolean;
@@ -24,9 +27,10 @@ export interface AuthenticatorOptions {
 
 export interface Authenticator {
   /**
-   * Who is calling: by a wallet's sign-in, else by an API key. `address` is the client's, for counting what fails. Rejects with GatewayError
-   * `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a credential that
-   * is not known to be good, when too many from the address failed; with the database's error when a key had to be looked up and could not be.
+   * Who is calling: by a wallet's sign-in, else by an API key, else by an access token. `address` is the client's, for counting what fails. Rejects
+   * with GatewayError `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a
+   * credential that is not known to be good, when too many from the address failed; as AccessTokens.verify does; with the database's error when a key
+   * had to be looked up and could not be.
    */
   readonly authenticate: (headers: IncomingHttpHeaders, address: string) => Promise<Caller>;
   readonly close: () => void;
@@ -47,10 +51,11 @@ interface Lookup {
 }
 
 /**
- * Authenticates by wallet or API key. Answers of the key store are kept for a second counted from the start of the lookup,
+ * Authenticates by wallet, API key or access token. Answers of the key store are kept for a second counted from the start of the lookup,
  * so that a revocation by any gateway is effective within that second; changes by this process are effective at once.
  */
-export function createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys, now }: AuthenticatorOptions): Authenticator {
+export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  const { keys, signIn, accessTokens = null, attempts, acceptDevelopmentKeys, now } = options;
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
   const stop = keys.onChange((hash) => {
@@ -94,6 +99,7 @@ export function createAuthenticator({ keys, signIn, attempts, acceptDevelopmentK
       if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
       const text = readCredential(headers, signIn.domains.length > 0);
       const kind = kindOf(text);
+      if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
       if (kind === null || kind === 'admin') throw invalidKey();
       const hash = hashKey(text);
       const at = now();
@@ -112,6 +118,14 @@ export function createAuthenticator({ keys, signIn, attempts, acceptDevelopmentK
       lookups.clear();
     },
   };
+}
+
+/** The caller of the token in the Authorization header, whatever clients fill `x-api-key` with. Throws for what is no token as for what is no key. */
+function byToken(accessTokens: AccessTokens, { authorization = '' }: IncomingHttpHeaders, address: string): Caller | Promise<Caller> {
+  const token = bearerOf(authorization);
+  const caller = token === undefined ? null : (accessTokens.known(token) ?? accessTokens.verify(token, address));
+  if (caller === null) throw invalidKey();
+  return caller;
 }
 
 /** The caller of a record at the start of its lookup, and until when that holds: the TTL, or the key's expiry, or the end of its spending period. */

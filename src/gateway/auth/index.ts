@@ -2,9 +2,11 @@ export { createKey, hashKey, parseKey, type KeyKind, type NewKey } from './api-k
 export { createAdminGuard } from './admin-key.ts';
 export { createAttempts, type Attempts, type AttemptsOptions } from './attempts.ts';
 export { createAuthenticator, type Authenticator, type AuthenticatorOptions } from './authenticator.ts';
+export { createChallenge, type ChallengeFor } from './challenge.ts';
 export { refuseRepeatedCredentials } from './credential.ts';
 export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore, type NewKeyFields } from './key-store.ts';
 export { nonceRoutes, type NonceDeps } from './nonce-routes.ts';
+export { createProtectedResource, type ProtectedResource } from './oauth/create-protected-resource.ts';
 export { requireFreshSignature } from './siwx/fresh-signature.ts';
 export { SIGN_IN_HEADERS } from './siwx/header.ts';
 export { createNonces, type IssuedNonce, type Nonces, type NoncesOptions } from './siwx/nonces.ts';

@@ -51,7 +51,7 @@ export function defineBlock<S extends Service, O extends OptionTable, T extends 
         providerName,
         description,
         ...kind.toService(values as ValuesOf<O>, complain),
-      } as Service;
+      } as unknown as Service;
     },
     toTarget: (values, complain, place) => kind.toTarget(values as ValuesOf<T>, complain, place),
     toBlock: (service) => ({

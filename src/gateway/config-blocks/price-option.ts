@@ -42,7 +42,8 @@ const takes = ({ unit, least, most }: PriceBounds) => `USD per ${unit}, ${decima
 /** Without an exponent. */
 const decimal = (amount: number) => (amount < 1 ? amount.toFixed(6).replace(/0+$/, '') : String(amount));
 
-function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): MicroUsd {
+/** A price as a rate. Throws WrongValue. */
+export function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): MicroUsd {
   const right = `a decimal number of USD per ${unit}, from ${decimal(least)} to ${most}, or 0 for free`;
   const refused = (why: string) => new WrongValue(`is ${show(value)}: it ${why}`, right);
   if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, right);

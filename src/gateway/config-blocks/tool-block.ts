@@ -1,13 +1,14 @@
 import { resolve } from 'node:path';
+import { formatUsd, type MicroUsd } from '#billing';
 import { isPrototypeName } from '../catalog/names.ts';
-import { option, type TableOption } from '../config-option.ts';
+import { option, whole, type Option, type TableOption } from '../config-option.ts';
 import { show, WrongValue } from '../config-problem.ts';
 import { REFERENCE } from '../config-reading.ts';
 import type { ToolService } from '../config.ts';
 import { COMMON_OPTIONS, bearerKey, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { CALL_PRICE, price } from './price-option.ts';
-import { perUnit, perUnitByName, ratesByName } from './rates.ts';
+import { CALL_PRICE, COMPLETION_PRICE, optionalPrice, price, PROMPT_PRICE, readPrice, SECOND_PRICE } from './price-option.ts';
+import { perUnit, perUnitByName, rates, ratesByName } from './rates.ts';
 
 const TOOLS_MAX = 1_000;
 const TEXT_MAX = 4_096;
@@ -21,6 +22,16 @@ const toolNameFault = (name: string) =>
 const offer = {
   ...COMMON_OPTIONS,
   'pricing.per_call': price(CALL_PRICE),
+  'pricing.per_second': optionalPrice(SECOND_PRICE),
+  'pricing.prompt': optionalPrice(PROMPT_PRICE),
+  'pricing.completion': optionalPrice(COMPLETION_PRICE),
+  'pricing.per_call_max': option<MicroUsd | null>({
+    takes: 'USD',
+    meaning:
+      'The most that one call costs, locked before it. Needed with `per_second`, `prompt` or `completion`, which a tool reports in its result.',
+    optional: { text: 'none', fallback: null },
+    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
+  }),
   'pricing.tools': {
     env: null,
     takes: 'table of tool names with USD per call',
@@ -38,6 +49,24 @@ function readArgument(value: unknown, right: string): string {
     throw new WrongValue('is not text that a command can take', right);
   return value;
 }
+
+const SESSIONS_MAX = 16;
+const SESSION_IDLE_MS = 300_000;
+
+/** A whole number, or null where the file has none: then the block must not be told that it has. */
+const wholeOrNull = (options: Parameters<typeof whole>[0]): Option<number | null> => ({ ...whole(options), fallback: null });
+
+/** False, or null where the file does not say. */
+const flag = (meaning: string): Option<boolean | null> =>
+  option<boolean | null>({
+    takes: '`true` or `false`',
+    meaning,
+    optional: { text: 'false', fallback: null },
+    read: (value) => {
+      if (typeof value !== 'boolean') throw new WrongValue(`is ${show(value)}`, 'true or false');
+      return value;
+    },
+  });
 
 const target = {
   endpoint: option<string | null>({
@@ -100,6 +129,21 @@ const target = {
       return cwd;
     },
   }),
+  shared: flag(
+    'Whether one process of `command` serves all consumers, for servers that keep nothing between calls. Else each session of a server with ' +
+      'sessions has a process of its own.',
+  ),
+  sessions_max: wholeOrNull({ meaning: 'Most sessions of `command` at once.', min: 1, max: 1_000, default: SESSIONS_MAX }),
+  session_idle_ms: wholeOrNull({
+    meaning: 'How long a session of `command` lasts without a call or an open stream.',
+    min: 1_000,
+    max: 86_400_000,
+    default: SESSION_IDLE_MS,
+  }),
+  roots: flag(
+    'Whether consumers may tell `command` which directories to work in. They are directories of this machine, and some servers take them in ' +
+      'place of those that `args` allow.',
+  ),
 };
 
 /** `[[tools]]`: an MCP server, by its address or as a program. */
@@ -107,8 +151,22 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
   primitive: 'tool',
   offer,
   target,
-  toService: (values) => ({ rates: { call: values['pricing.per_call'] }, variants: ratesByName(values['pricing.tools'], 'call') }),
-  toTarget({ endpoint, api_key: apiKey, command, args, env, cwd }, complain, place) {
+  toService(values, complain) {
+    const byUse = { second: values['pricing.per_second'], prompt: values['pricing.prompt'], completion: values['pricing.completion'] };
+    const priced = rates({ ...byUse, call: values['pricing.per_call'] });
+    const priceCap = values['pricing.per_call_max'];
+    const used = Object.values(byUse).some((rate) => rate !== null && rate > 0n);
+    if (used && !priceCap)
+      complain('pricing.per_call_max', 'is missing', 'the most that one call may cost, in USD, as a call is paid for before its use is known');
+    if (!used && priceCap !== null)
+      complain('pricing.per_call_max', 'is there without a price by use', 'leave it out, or give per_second, prompt or completion');
+    return { rates: priced, variants: ratesByName(values['pricing.tools'], 'call'), priceCap };
+  },
+  toTarget(
+    { endpoint, api_key: apiKey, command, args, env, cwd, shared, sessions_max: sessionsMax, session_idle_ms: sessionIdleMs, roots },
+    complain,
+    place,
+  ) {
     if (endpoint === null && command === null) complain('endpoint', 'is missing', 'endpoint with the address of an MCP server, or command');
     if (command !== null && !place.commands) complain('command', 'is a program, which a gateway does not run', 'run it behind `tollgate provide`');
     else if (endpoint !== null && command !== null) complain('command', 'stands beside endpoint', 'one of the two');
@@ -117,15 +175,34 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
         ['args', args.length > 0],
         ['env', Object.keys(env).length > 0],
         ['cwd', cwd !== null],
+        ['shared', shared !== null],
+        ['sessions_max', sessionsMax !== null],
+        ['session_idle_ms', sessionIdleMs !== null],
+        ['roots', roots !== null],
       ] as const)
         if (written) complain(key, 'is there without command', 'leave it out, or give a command');
     } else if (endpoint === null && apiKey !== null) complain('api_key', 'is there without endpoint', 'put what the command needs into env');
-    if (command !== null) return { kind: 'command', command, args, env, cwd: cwd === null ? null : resolve(place.directory, cwd) };
+    if (command !== null)
+      return {
+        kind: 'command',
+        command,
+        args,
+        env,
+        cwd: cwd === null ? null : resolve(place.directory, cwd),
+        shared: shared ?? false,
+        sessionsMax: sessionsMax ?? SESSIONS_MAX,
+        sessionIdleMs: sessionIdleMs ?? SESSION_IDLE_MS,
+        roots: roots ?? false,
+      };
     return { kind: 'http', url: endpoint ?? '', apiKey };
   },
-  toBlock: ({ rates, variants }) => ({
+  toBlock: ({ rates: { call, second, prompt, completion }, variants, priceCap }) => ({
     pricing: {
-      per_call: perUnit(rates.call ?? 0n),
+      per_call: perUnit(call ?? 0n),
+      ...(second === undefined ? {} : { per_second: perUnit(second) }),
+      ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
+      ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
+      ...(priceCap === null ? {} : { per_call_max: formatUsd(priceCap) }),
       ...(Object.keys(variants).length === 0 ? {} : { tools: perUnitByName(variants, 'call') }),
     },
   }),

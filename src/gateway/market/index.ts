@@ -13,4 +13,6 @@ export {
   type VideoPrice,
 } from './price-view.ts';
 export { viewStanding, type OfferStatus, type Standings, type StandingView } from './standing.ts';
+export * from './tool-listings.ts';
+export { byPrice, viewToolCallPrice, type ToolCallPrice } from './tool-price.ts';
 export { createFreshPage, sendPage, tagPage, type TaggedPage } from './tagged-page.ts';

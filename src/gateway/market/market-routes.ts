@@ -2,14 +2,18 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Catalog } from '../catalog/catalog.ts';
 import { printable } from '../catalog/names.ts';
 import { GatewayError } from '../errors.ts';
-import { providerDetailSchema, providerSchema, serviceSchema } from './market-schema.ts';
+import { providerDetailSchema, providerSchema, serviceSchema, toolServiceSchema } from './market-schema.ts';
 import { viewProviderDetail, viewProviders } from './providers-view.ts';
 import type { Standings } from './standing.ts';
 import { viewService, viewServices } from './tool-agent-view.ts';
 import { createFreshPage, sendPage, tagPage } from './tagged-page.ts';
+import type { ToolListings } from './tool-listings.ts';
+import { createToolPages } from './tool-pages.ts';
 
 export interface MarketDeps extends Standings {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
+  /** What is in the tool services; without it, they are listed without their tools. */
+  readonly listings?: ToolListings;
   readonly now: () => number;
 }
 
@@ -23,7 +27,7 @@ export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
   const { catalog } = deps;
   const fresh = (data: () => unknown) => createFreshPage(() => ({ data: data() }), { version: catalog.version, now: deps.now });
   const providers = fresh(() => viewProviders(catalog.offers(), deps));
-  const tools = fresh(() => viewServices(catalog.offers('tool'), catalog.offers(), deps));
+  const tools = createToolPages(deps);
   const agents = fresh(() => viewServices(catalog.offers('agent'), catalog.offers(), deps));
   return async (app) => {
     app.get(
@@ -62,18 +66,32 @@ export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
       },
     );
 
-    app.get(
+    app.get<{ Querystring: { readonly service?: string; readonly schemas?: boolean } }>(
       '/tools',
       {
         schema: {
           summary: 'List tools',
-          description: `Every tool service (an MCP server), with providers and prices. ${PUBLIC}`,
+          description: `Every tool service (an MCP server), with its tools, providers and prices. ${PUBLIC}`,
           tags: ['Models'],
           security: [],
-          response: list('Tool services, by name', serviceSchema),
+          querystring: {
+            type: 'object',
+            properties: {
+              service: {
+                type: 'string',
+                maxLength: 256,
+                description: 'Only the service of this name, or `<provider id>:<name>`, with all of its tools',
+              },
+              schemas: { type: 'boolean', default: false, description: 'With the input schemas of the tools; only with `service`' },
+            },
+          },
+          response: list('Tool services, by name', toolServiceSchema),
         },
       },
-      (request, reply) => sendPage(request, reply, tools()),
+      (request, reply) => {
+        const { service = null, schemas = false } = request.query;
+        return sendPage(request, reply, tools(service, schemas));
+      },
     );
 
     app.get(

@@ -105,3 +105,63 @@ const serviceProperties = {
 } as const;
 
 export const serviceSchema = { type: 'object', required: Object.keys(serviceProperties), properties: serviceProperties } as const;
+
+const usdText = (description: string) => ({ type: 'string', description: `USD, as an exact decimal: ${description}` }) as const;
+
+const toolPriceSchema = {
+  type: 'object',
+  required: ['per_call', 'currency'],
+  properties: {
+    per_call: usdText('per call; "0" where it is free'),
+    per_second: usdText('per second that the tool reports'),
+    prompt: usdText('per 1M prompt tokens that the tool reports'),
+    completion: usdText('per 1M completion tokens that the tool reports'),
+    per_call_max: usdText('the most that a call costs, by its use or at a provider that asks more'),
+    currency: { type: 'string', const: 'USDC' },
+  },
+} as const;
+
+const definitionSchema = {
+  type: 'object',
+  description: "The provider's words about the tool, which nobody here has checked, and whether they are still the same",
+  required: ['sha256'],
+  properties: {
+    sha256: {
+      type: 'string',
+      description:
+        'Of the JSON object of `name`, `title`, `description`, `inputSchema`, `outputSchema` and `annotations`, in this order and each as the server wrote it, in hex',
+    },
+    version: { type: 'integer', description: 'Counts the definitions that the tool has had at this provider' },
+    changed_at: { type: 'string', description: 'From version 2 on' },
+    remote_ref: { type: 'boolean', const: true, description: 'A schema of the tool refers to another document, which the gateway never fetches' },
+  },
+} as const;
+
+const toolProperties = {
+  name: { type: 'string' },
+  title: { type: ['string', 'null'] },
+  description: { type: 'string', description: 'Its first 500 characters where several services are listed' },
+  price: toolPriceSchema,
+  definition: definitionSchema,
+} as const;
+
+const toolSchema = {
+  type: 'object',
+  required: Object.keys(toolProperties),
+  properties: { ...toolProperties, input_schema: { description: 'JSON Schema of the arguments; with `schemas=true`' } },
+} as const;
+
+/** A tool service with what is in it. */
+export const toolServiceSchema = {
+  type: 'object',
+  required: serviceSchema.required,
+  properties: {
+    ...serviceProperties,
+    tools: {
+      type: ['array', 'null'],
+      items: toolSchema,
+      description: 'What its servers list, by name: not all of it where several services are listed. null while that is not known',
+    },
+    tools_total: { type: 'integer', description: 'How many tools there are' },
+  },
+} as const;

@@ -1,4 +1,4 @@
-import { ratesToUsd, type MicroUsd, type Price } from '#billing';
+import { ratesToUsd, toUsdNumber, type MicroUsd, type Price } from '#billing';
 import type { Offer, Primitive } from '../call.ts';
 
 /** Prices as the catalogue shows them: JSON numbers of USD, named as in a provider's file. */
@@ -11,9 +11,13 @@ export interface ModelPrice {
   readonly image: number | null;
 }
 
-/** USD per call; `tools` are those that cost something else. */
+/** USD per call; `tools` are those that cost something else. What is charged by use, and the most that a call then costs, only where it is. */
 export interface ToolPrice {
   readonly per_call: number;
+  readonly per_second?: number;
+  readonly prompt?: number;
+  readonly completion?: number;
+  readonly per_call_max?: number;
   readonly tools: Readonly<Record<string, number>>;
 }
 
@@ -37,7 +41,7 @@ export interface VideoPrice {
   readonly audio_multiplier: number;
 }
 
-type Priced = Pick<Offer, 'price' | 'variants'>;
+type Priced = Pick<Offer, 'price' | 'variants' | 'priceCap'>;
 
 const VIEWS = {
   model: viewModelPrice,
@@ -48,7 +52,7 @@ const VIEWS = {
 } as const satisfies Record<Primitive, (offer: Priced) => PriceView>;
 
 /** What a call of the offer costs. */
-export function viewPrice(offer: Pick<Offer, 'primitive' | 'price' | 'variants'>): PriceView {
+export function viewPrice(offer: Pick<Offer, 'primitive'> & Priced): PriceView {
   return VIEWS[offer.primitive](offer);
 }
 
@@ -57,8 +61,16 @@ export function viewModelPrice({ price }: Priced): ModelPrice {
   return { prompt, completion, image };
 }
 
-function viewToolPrice({ price, variants }: Priced): ToolPrice {
-  return { per_call: usd(price, 'call'), tools: byName(Object.entries(variants), 'call') };
+function viewToolPrice({ price, variants, priceCap }: Priced): ToolPrice {
+  const { second, prompt, completion } = ratesToUsd(price.rates);
+  return {
+    per_call: usd(price, 'call'),
+    ...(second === undefined ? {} : { per_second: second }),
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(completion === undefined ? {} : { completion }),
+    ...(priceCap === null ? {} : { per_call_max: toUsdNumber(priceCap) }),
+    tools: byName(Object.entries(variants), 'call'),
+  };
 }
 
 function viewAgentPrice({ price }: Priced): AgentPrice {

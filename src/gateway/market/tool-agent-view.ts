@@ -3,9 +3,10 @@ import { byService, primitivesOf } from './listings.ts';
 import { viewPrice, type PriceView } from './price-view.ts';
 import { statusOf, type ProviderStatus } from './providers-view.ts';
 import { viewStanding, type Standings, type StandingView } from './standing.ts';
+import type { ServiceToolsView } from './tool-view.ts';
 
-/** A tool or an agent in the catalogue, with everyone who offers it. */
-export interface ServiceView {
+/** A tool or an agent in the catalogue, with everyone who offers it. What is in a tool service is there where it is known of any. */
+export interface ServiceView extends Partial<ServiceToolsView> {
   readonly id: string;
   readonly name: string;
   readonly display_name: string;

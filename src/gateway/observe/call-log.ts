@@ -1,4 +1,4 @@
-import { METERS, type Usage } from '#billing';
+import { METERS, type Resolution, type Usage } from '#billing';
 import type { Call } from '../call.ts';
 import { HTTP_ERRORS } from '../errors-http.ts';
 import { toGatewayError } from '../server.ts';
@@ -7,14 +7,15 @@ import type { CallOutcome, CallSink } from './observer.ts';
 
 /** What a consumer's `metadata` may take of a log line. */
 const METADATA_BYTES_MAX = 4096;
+const NAME_LENGTH_MAX = 128;
 
 /** A client that left is told nothing; logs and metrics call it this, with the status that proxies use for it. */
 const CLIENT_GONE = ['client_gone', 499] as const;
 
-/** The error code of an outcome and the HTTP status it stands for; `[null, 200]` for success. */
-export function statusOf(outcome: Pick<CallOutcome, 'error' | 'resolution'>): readonly [code: string | null, status: number] {
-  if (outcome.error === null || outcome.error === undefined) return [null, 200];
-  if (outcome.resolution?.clientGone) return CLIENT_GONE;
+/** The error code of an outcome and the HTTP status it stands for; `[null, 200]` for success. What a provider answered in order has 200, also when it is an error. */
+export function statusOf(outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>): readonly [code: string | null, status: number] {
+  if (outcome.error === null || outcome.error === undefined) return [outcome.answerError, 200];
+  if (outcome.clientGone) return CLIENT_GONE;
   const { code } = toGatewayError(outcome.error);
   return [code, HTTP_ERRORS[code].status];
 }
@@ -30,7 +31,7 @@ function usageNumbers(usage: Usage | null | undefined): Record<string, number> |
   return numbers;
 }
 
-/** One line a call at `info`, one a failed attempt or a flagged reply at `warn`. */
+/** One line a billed call at `info` and a free one at `debug`, one a failed attempt or a flagged reply at `warn`. */
 export function createCallLog(logger: Logger): CallSink {
   return {
     attemptFailed(call, offer, failure) {
@@ -45,7 +46,8 @@ export function createCallLog(logger: Logger): CallSink {
       );
     },
     finished(call, outcome) {
-      if (logger.isLevelEnabled('info')) logger.info(describe(call, outcome), 'call');
+      const [level, message] = call.free === null ? (['info', 'call'] as const) : (['debug', 'free call'] as const);
+      if (logger.isLevelEnabled(level)) logger[level](describe(call, outcome), message);
     },
   };
 }
@@ -60,23 +62,39 @@ function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
     key: call.caller.key?.label ?? null,
     primitive: call.primitive,
     service: offer?.service ?? call.service,
+    ...whatOf(call),
     provider: offer?.provider.name ?? null,
     stream: call.stream,
     status,
     error: code,
-    lock: resolution?.state ?? 'none',
-    usage: usageNumbers(resolution?.end?.usage),
-    cost_micro_usd: resolution ? Number(resolution.settlement.charged) : 0,
-    fee_micro_usd: resolution ? Number(resolution.settlement.fee) : 0,
+    ...(call.free === null ? moneyOf(resolution) : {}),
     attempts: outcome.attempts,
     first_byte_ms: outcome.firstByteMs === null ? null : round(outcome.firstByteMs),
     duration_ms: round(outcome.durationMs),
   };
-  if (code !== null) line[code === 'internal' ? 'err' : 'reason'] = code === 'internal' ? outcome.error : messageOf(outcome.error);
+  if (code === 'internal') line['err'] = outcome.error;
+  else if (code !== null && code !== outcome.answerError) line['reason'] = messageOf(outcome.error);
   if (resolution && resolution.settlement.shortfall > 0n) line['shortfall_micro_usd'] = Number(resolution.settlement.shortfall);
-  if (resolution?.clientGone) line['client_gone'] = true;
+  if (outcome.clientGone) line['client_gone'] = true;
   if (call.metadata) line['metadata'] = boundMetadata(call.metadata);
   return line;
+}
+
+/** The part of the service that was called. A consumer may have made the name up. */
+function whatOf({ operation, free }: Call): Record<string, string> {
+  return {
+    ...(operation === null ? {} : { tool: operation.slice(0, NAME_LENGTH_MAX) }),
+    ...(free === null ? {} : { method: free }),
+  };
+}
+
+function moneyOf(resolution: Resolution | null): Record<string, unknown> {
+  return {
+    lock: resolution?.state ?? 'none',
+    usage: usageNumbers(resolution?.end?.usage),
+    cost_micro_usd: resolution ? Number(resolution.settlement.charged) : 0,
+    fee_micro_usd: resolution ? Number(resolution.settlement.fee) : 0,
+  };
 }
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Offer, Primitive } from '../call.ts';
 import { statusOf } from './call-log.ts';
+import { labelOfError } from './answer-error.ts';
+import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics.ts';
 import { asSnapshot, type MetricSnapshot } from './merged-metrics.ts';
 import type { CallSink } from './observer.ts';
 
@@ -30,12 +32,14 @@ export interface MetricsOptions {
   readonly locksHeld?: () => number | Promise<number>;
   /** Providers' proxies that are connected here and calls that run through them; asked at each scrape. */
   readonly tunnels?: () => { readonly connections: number; readonly streams: number };
+  /** What of MCP is open here; asked at each scrape. */
+  readonly mcp?: () => McpCounts;
   /** Event loop, memory, garbage collection of this process. */
   readonly processMetrics?: boolean;
 }
 
 export interface Metrics {
-  /** To be told about calls. About 2 µs a call. */
+  /** To be told about calls. About 2 µs a call, 3 for one of a tool. */
   readonly sink: CallSink;
   /** One group that the ledger committed. */
   ledgerBatch(batch: { readonly size: number; readonly durationMs: number }): void;
@@ -43,6 +47,8 @@ export interface Metrics {
   rateLimited(of: 'requests' | 'tokens'): void;
   /** A provider's proxy came, registered, was refused or left. */
   tunnelEvent(event: string): void;
+  /** An MCP session of a client ended, see McpMetrics. */
+  readonly mcpSessionEnded: McpMetrics['sessionEnded'];
   /** An answer left. `route` is the route's pattern, never the path. */
   answered(method: string, route: string, status: number): void;
   /** All metrics in the Prometheus text format. */
@@ -66,6 +72,7 @@ interface Observe {
   observe(value: number): void;
 }
 
+/** What the calls of one offer are counted by; those of its tools have one label more. */
 const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'] as const;
 
 /** All metrics of one gateway process, in a registry of their own. Labels carry catalogue names only, never what a consumer wrote. */
@@ -98,13 +105,13 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const charged = new Counter({
     name: 'tollgate_charged_micro_usd_total',
     help: 'Money charged to consumers, in micro-USD',
-    labelNames: [...SERVICE_LABELS],
+    labelNames: [...SERVICE_LABELS, 'gen_ai_tool_name'],
     registers,
   });
   const fees = new Counter({
     name: 'tollgate_fees_micro_usd_total',
     help: "The operator's part of what was charged, in micro-USD",
-    labelNames: [...SERVICE_LABELS],
+    labelNames: [...SERVICE_LABELS, 'gen_ai_tool_name'],
     registers,
   });
   const shortfall = new Counter({
@@ -112,7 +119,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     help: 'Cost of calls beyond what could be charged, in micro-USD',
     registers,
   });
-  const resolved = new Counter({ name: 'tollgate_calls_total', help: 'Calls by what became of their lock', labelNames: ['lock'], registers });
+  const resolved = new Counter({ name: 'tollgate_calls_total', help: 'Billed calls by what became of their lock', labelNames: ['lock'], registers });
   const attempts = new Counter({
     name: 'tollgate_attempts_failed_total',
     help: 'Requests to providers that failed, by whose fault it was',
@@ -149,7 +156,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   registry.registerMetric(
     new Gauge({
       name: 'tollgate_calls_in_flight',
-      help: 'Calls that are running',
+      help: 'Billed calls that are running',
       registers: [],
       collect() {
         this.set(inFlight);
@@ -213,9 +220,17 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     return made;
   };
 
+  const mcp = createMcpMetrics({
+    registry,
+    labelsOf: (offer) => seriesOf(offer).labels,
+    moneyOf: (labels) => ({ charged: charged.labels(labels), fee: fees.labels(labels) }),
+    counts: options.mcp ?? (() => ({ sessions: 0, heldCalls: 0, listens: 0 })),
+  });
+
   const lockStates = {
     settled: resolved.labels('settled'),
     released: resolved.labels('released'),
+    pending: resolved.labels('pending'),
     unresolved: resolved.labels('unresolved'),
     none: resolved.labels('none'),
   };
@@ -223,33 +238,37 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
   return {
     sink: {
-      started() {
-        inFlight += 1;
+      started(call) {
+        if (call.free === null) inFlight += 1;
       },
-      attemptFailed(_call, offer, failure) {
+      attemptFailed(call, offer, failure, time) {
         attempts.inc({ ...seriesOf(offer).labels, blame: failure.blame });
+        mcp.attemptFailed(call, offer, failure, time);
       },
       flagged(_call, offer, raised) {
         for (const flag of raised) flags.inc({ ...seriesOf(offer).labels, flag });
       },
       finished(call, outcome) {
+        const offer = outcome.offer ?? call.candidates[0]?.offer;
+        if (offer) mcp.finished(call, outcome, offer);
+        if (call.free !== null) return;
         inFlight -= 1;
         const { resolution } = outcome;
         lockStates[resolution?.state ?? 'none'].inc();
-        const offer = outcome.offer ?? call.candidates[0]?.offer;
         if (!offer) return;
         const { labels, ...of } = seriesOf(offer);
         const [code] = statusOf(outcome);
         if (code === null) of.duration.observe(outcome.durationMs / 1000);
-        else duration.observe({ ...labels, error_type: code }, outcome.durationMs / 1000);
+        else duration.observe({ ...labels, error_type: labelOfError(code) }, outcome.durationMs / 1000);
         if (outcome.firstByteMs !== null) of.firstToken.observe(outcome.firstByteMs / 1000);
         if (!resolution) return;
         const { settlement } = resolution;
         const usage = resolution.end?.usage;
         if (usage?.prompt !== undefined) of.input.observe(Number(usage.prompt));
         if (usage?.completion !== undefined) of.output.observe(Number(usage.completion));
-        if (settlement.charged > 0n) of.charged.inc(Number(settlement.charged));
-        if (settlement.fee > 0n) of.fee.inc(Number(settlement.fee));
+        const money = settlement.charged > 0n ? (mcp.moneyOf(call, outcome, offer) ?? of) : of;
+        if (settlement.charged > 0n) money.charged.inc(Number(settlement.charged));
+        if (settlement.fee > 0n) money.fee.inc(Number(settlement.fee));
         if (settlement.shortfall > 0n) shortfall.inc(Number(settlement.shortfall));
       },
     },
@@ -263,6 +282,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     tunnelEvent(event) {
       tunnelEvents.inc({ event });
     },
+    mcpSessionEnded: mcp.sessionEnded,
     answered(method, route, status) {
       const key = `${method} ${status} ${route}`;
       let child = answers.get(key);
@@ -294,7 +314,7 @@ export function metricsRoutes(metrics: Pick<Metrics, 'text' | 'contentType'>): (
           security: [],
           summary: 'Metrics',
           description:
-            'Counters and histograms of this gateway, of all its workers together, in the Prometheus text format, named by the GenAI semantic conventions where they have a name.',
+            'Counters and histograms of this gateway, of all its workers together, in the Prometheus text format, named by the GenAI and MCP semantic conventions where they have a name.',
           produces: ['text/plain'],
           response: { 200: { type: 'string' } },
         },

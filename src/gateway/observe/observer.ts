@@ -1,16 +1,34 @@
-import type { Resolution } from '#billing';
+import type { EndFrame, Resolution } from '#billing';
 import type { Call, Offer, ProviderFlag, UpstreamFailure } from '../call.ts';
+import { answerErrorOf } from './answer-error.ts';
+import { createKnownOperations } from './known-operations.ts';
+
+/** The time of one attempt at a provider, in milliseconds; it began `beganMs` after its call. */
+export interface AttemptTime {
+  readonly beganMs: number;
+  readonly durationMs: number;
+}
 
 /** How a call ended. */
 export interface CallOutcome {
-  /** What billing did with the lock; null when there never was one (it was refused, or the ledger was not reachable). */
+  /** What billing did with the lock; null when there never was one (the call is free, it was refused, or the ledger was not reachable). */
   readonly resolution: Resolution | null;
-  /** What ended the call; null when it succeeded. */
+  /** How the reply ended; null when there was none, or it broke off. */
+  readonly end: EndFrame | null;
+  /** What ended the call; null when it was answered. */
   readonly error: unknown;
+  /** The `error.type` of an answer that says that the work failed, see answerErrorOf; null for every other. */
+  readonly answerError: string | null;
+  /** The client left before the end. */
+  readonly clientGone: boolean;
+  /** The call's operation where it is known to be the provider's; null for one that the consumer may have made up. */
+  readonly operation: string | null;
   /** The offer that served, or the last one tried; null when none was. */
   readonly offer: Offer | null;
   /** Requests sent upstream. */
   readonly attempts: number;
+  /** The time of the attempt that was answered; null when none was. */
+  readonly served: AttemptTime | null;
   /** From the call's start to the first byte of its reply; null when there was none. */
   readonly firstByteMs: number | null;
   readonly durationMs: number;
@@ -19,7 +37,8 @@ export interface CallOutcome {
 /** What is told about calls to a log, to metrics, to a tracer. Methods return at once and never throw. */
 export interface CallSink {
   readonly started?: (call: Call) => void;
-  readonly attemptFailed?: (call: Call, offer: Offer, failure: UpstreamFailure) => void;
+  readonly attemptStarted?: (call: Call, offer: Offer, beganMs: number) => void;
+  readonly attemptFailed?: (call: Call, offer: Offer, failure: UpstreamFailure, time: AttemptTime) => void;
   readonly flagged?: (call: Call, offer: Offer, flags: readonly ProviderFlag[]) => void;
   readonly finished?: (call: Call, outcome: CallOutcome) => void;
   /** Headers that carry the trace to the provider; null when the call has no trace. */
@@ -27,18 +46,19 @@ export interface CallSink {
 }
 
 /**
- * What the pipeline tells: `started` once; then of each attempt `firstByte`, `attemptFailed` or `flagged`;
+ * What the pipeline tells: `started` once; then of each attempt `attemptStarted`, `firstByte`, `attemptFailed` or `flagged`;
  * at last `resolved` (billing is done with the lock, also after the client is gone) or `failed` (there was no lock).
  * Calls are told apart by id, so that a call which is run again with fewer candidates stays one call.
  */
 export interface CallObserver {
   started(call: Call): void;
+  attemptStarted(call: Call, offer: Offer): void;
   firstByte(call: Call): void;
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure): void;
   flagged(call: Call, offer: Offer, flags: readonly ProviderFlag[]): void;
   resolved(call: Call, resolution: Resolution): void;
-  /** Without effect on a call that was resolved. */
-  failed(call: Call, error: unknown): void;
+  /** There was no lock: it was refused, or the call is free; then `error` is null where it was answered, as `end` says. Without effect on a call that was resolved. */
+  failed(call: Call, error: unknown, end?: EndFrame | null): void;
   upstreamHeaders(call: Call): Readonly<Record<string, string>> | null;
   /** Calls that have started and not ended. */
   inFlight(): number;
@@ -48,25 +68,46 @@ interface Progress {
   firstByteMs: number | null;
   failedAttempts: number;
   lastTried: Offer | null;
+  /** When the attempt that runs began, after the call; 0 before the first. */
+  attemptBeganMs: number;
 }
 
-/** One observer over several sinks. `now` is in milliseconds and must be the clock of `call.startedAt`. */
-export function createCallObserver(sinks: readonly CallSink[], { now }: { readonly now: () => number }): CallObserver {
-  const open = new Map<string, Progress>();
+export interface CallObserverOptions {
+  /** Milliseconds; the clock of `call.startedAt`. */
+  readonly now: () => number;
+  /** Whether the server of an offer has an operation of this name, as far as it is known without asking. Default: nothing is. */
+  readonly hasOperation?: (offer: Offer, operation: string) => boolean;
+}
 
-  const finish = (call: Call, resolution: Resolution | null, error: unknown) => {
+/** One observer over several sinks. */
+export function createCallObserver(sinks: readonly CallSink[], { now, hasOperation }: CallObserverOptions): CallObserver {
+  const open = new Map<string, Progress>();
+  const operations = createKnownOperations(hasOperation);
+
+  const finish = (call: Call, resolution: Resolution | null, error: unknown, end: EndFrame | null) => {
     const progress = open.get(call.id);
     if (!progress) return;
     open.delete(call.id);
-    const end = resolution?.end;
-    const served = end ? call.candidates.find(({ offer }) => offer.price.id === end.price && offer.provider.id === end.provider)?.offer : undefined;
+    const served = end ? call.candidates.find(({ offer, price }) => price.id === end.price && offer.provider.id === end.provider)?.offer : undefined;
+    const offer = served ?? progress.lastTried;
+    const answerError = answerErrorOf(call, end);
+    const cancelled = end?.detail['finishReason'] === 'cancelled';
+    if (call.operation !== null && served && answerError === null && !cancelled) operations.learn(served, call.operation);
+    const durationMs = now() - call.startedAt;
+    const called = offer ?? call.candidates[0]?.offer;
     const outcome: CallOutcome = {
       resolution,
+      end,
       error,
-      offer: served ?? progress.lastTried,
+      answerError,
+      // A free call has no resolution to say so: it was cut, or its reader returned.
+      clientGone: resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null)),
+      operation: called ? operations.nameOf(call, called) : null,
+      offer,
       attempts: progress.failedAttempts + (served ? 1 : 0),
+      served: served && end ? servedTime(progress, end, durationMs) : null,
       firstByteMs: progress.firstByteMs,
-      durationMs: now() - call.startedAt,
+      durationMs,
     };
     for (const sink of sinks) sink.finished?.(call, outcome);
   };
@@ -74,8 +115,14 @@ export function createCallObserver(sinks: readonly CallSink[], { now }: { readon
   return {
     inFlight: () => open.size,
     started(call) {
-      open.set(call.id, { firstByteMs: null, failedAttempts: 0, lastTried: null });
+      open.set(call.id, { firstByteMs: null, failedAttempts: 0, lastTried: null, attemptBeganMs: 0 });
       for (const sink of sinks) sink.started?.(call);
+    },
+    attemptStarted(call, offer) {
+      const progress = open.get(call.id);
+      if (!progress) return;
+      progress.attemptBeganMs = now() - call.startedAt;
+      for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
     },
     firstByte(call) {
       const progress = open.get(call.id);
@@ -87,13 +134,15 @@ export function createCallObserver(sinks: readonly CallSink[], { now }: { readon
         progress.failedAttempts += 1;
         progress.lastTried = offer;
       }
-      for (const sink of sinks) sink.attemptFailed?.(call, offer, failure);
+      const beganMs = progress?.attemptBeganMs ?? 0;
+      const time = { beganMs, durationMs: now() - call.startedAt - beganMs };
+      for (const sink of sinks) sink.attemptFailed?.(call, offer, failure, time);
     },
     flagged(call, offer, flags) {
       for (const sink of sinks) sink.flagged?.(call, offer, flags);
     },
-    resolved: (call, resolution) => finish(call, resolution, resolution.error),
-    failed: (call, error) => finish(call, null, error),
+    resolved: (call, resolution) => finish(call, resolution, resolution.error, resolution.end),
+    failed: (call, error, end = null) => finish(call, null, error, end),
     upstreamHeaders(call) {
       for (const sink of sinks) {
         const headers = sink.upstreamHeaders?.(call);
@@ -102,4 +151,10 @@ export function createCallObserver(sinks: readonly CallSink[], { now }: { readon
       return null;
     },
   };
+}
+
+/** Up to the end of the reply, which the settlement follows. */
+function servedTime({ attemptBeganMs: beganMs }: Progress, { detail }: EndFrame, callMs: number): AttemptTime {
+  const endMs = detail['durationMs'];
+  return { beganMs, durationMs: Math.max(0, (typeof endMs === 'number' ? endMs : callMs) - beganMs) };
 }

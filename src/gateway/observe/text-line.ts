@@ -11,7 +11,7 @@ export function formatLine(line: string, color: boolean): string {
   const paint = (code: string, text: string) => (color && code !== '0' ? `\u001b[${code}m${text}\u001b[0m` : text);
   const { level, time, msg, ...facts } = record;
   const clock = paint('2', new Date(Number(time)).toTimeString().slice(0, 8));
-  if (msg === 'call') return `${clock}  ${describeCall(facts, paint)}\n`;
+  if (msg === 'call' || msg === 'free call') return `${clock}  ${describeCall(facts, paint)}\n`;
   const name = String(level);
   const label = name === 'info' ? '' : `${paint(LEVELS[name] ?? '0', name)}  `;
   return `${clock}  ${label}${String(msg ?? '')}${describeFacts(facts, paint)}\n`;
@@ -23,10 +23,13 @@ function describeCall(call: Record<string, unknown>, paint: Paint): string {
   const status = Number(call['status']);
   const usage = (call['usage'] ?? {}) as Record<string, number>;
   const units = Object.entries(usage).map(([meter, count]) => `${count} ${meter}`);
-  const cost = `$${(Number(call['cost_micro_usd'] ?? 0) / 1e6).toFixed(6)}`;
+  const cost = call['method'] === undefined ? `$${(Number(call['cost_micro_usd'] ?? 0) / 1e6).toFixed(6)}` : 'free';
   const parts = [
     paint(status < 400 ? '32' : status < 500 ? '33' : '31', String(status)),
-    String(call['service']),
+    [call['service'], call['tool'], call['method']]
+      .filter((part) => part !== undefined)
+      .map((part) => printable(String(part)))
+      .join(' '),
     ...(call['provider'] ? [paint('2', `by ${String(call['provider'])}`)] : []),
     ...(units.length > 0 ? [units.join(' + ')] : []),
     cost,
@@ -36,6 +39,9 @@ function describeCall(call: Record<string, unknown>, paint: Paint): string {
   ];
   return parts.join('  ');
 }
+
+/** A consumer chose the name of the tool: it must not draw on the terminal. */
+const printable = (text: string) => text.replace(/\p{C}/gu, '?');
 
 function describeFacts(facts: Record<string, unknown>, paint: Paint): string {
   let text = '';

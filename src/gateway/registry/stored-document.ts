@@ -3,7 +3,9 @@ import type { Service } from '../config.ts';
 import type { RegisteredService } from './registry.ts';
 
 type RatesJson = Record<string, string>;
-type ServiceJson = Omit<Service, 'rates' | 'variants'> & {
+type ServiceJson = Omit<Service, 'rates' | 'variants' | 'priceCap'> & {
+  /** Of tools; absent in what was stored before there were caps. */
+  readonly priceCap?: string | null;
   readonly rates: RatesJson;
   readonly variants: Record<string, RatesJson>;
   readonly createdAt: number;
@@ -16,6 +18,7 @@ export function servicesToText(services: readonly RegisteredService[]): string {
       ...service,
       rates: ratesToJson(service.rates),
       variants: mapValues(service.variants, ratesToJson),
+      ...(service.primitive === 'tool' ? { priceCap: service.priceCap?.toString() ?? null } : {}),
       createdAt,
     })),
   );
@@ -23,8 +26,13 @@ export function servicesToText(services: readonly RegisteredService[]): string {
 
 /** The inverse of servicesToText. */
 export function servicesFromText(text: string): readonly RegisteredService[] {
-  return (JSON.parse(text) as readonly ServiceJson[]).map(({ createdAt, rates, variants, ...rest }) => ({
-    service: { ...rest, rates: ratesFromJson(rates), variants: mapValues(variants, (json): Rates => ratesFromJson(json)) } as Service,
+  return (JSON.parse(text) as readonly ServiceJson[]).map(({ createdAt, rates, variants, priceCap, ...rest }) => ({
+    service: {
+      ...rest,
+      rates: ratesFromJson(rates),
+      variants: mapValues(variants, (json): Rates => ratesFromJson(json)),
+      ...(rest.primitive === 'tool' ? { priceCap: priceCap ? BigInt(priceCap) : null } : {}),
+    } as Service,
     createdAt,
   }));
 }

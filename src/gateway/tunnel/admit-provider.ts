@@ -43,6 +43,7 @@ export function createAdmission({
     refuseRepeatedCredentials(request.rawHeaders);
     const { account, key, wallet } = await authenticate(request.headers, address);
     const provider = providerIdOf(account, identity);
+    if (key === null && wallet === null) throw refused('An access token cannot provide: use a wallet, or an API key of the account');
     if (key && (key.allowedServices !== null || (key.budget !== null && hasLimit(key.budget))))
       throw refused('A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet');
     // Whoever finds a key of a wallet's account could otherwise take the place of the wallet's own proxy.

@@ -1,7 +1,7 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders as Http2Headers, type IncomingHttpStatusHeader } from 'node:http2';
 import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamFailure } from '../call.ts';
-import type { UpstreamExchange, UpstreamReply } from './upstream.ts';
+import { CALL_OVER, type UpstreamExchange, type UpstreamReply } from './upstream.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
 
@@ -129,6 +129,10 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     this.#queue = [];
     this.fail(reason);
     this.#reset();
+  }
+
+  over(): void {
+    if (!this.#discarding) this.abort(CALL_OVER);
   }
 
   discard(): void {

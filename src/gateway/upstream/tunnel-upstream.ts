@@ -31,6 +31,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   const turnMs = Math.max(1, Math.min(TURN_MS_MAX, headTimeoutMs / 8, idleTimeoutMs / 8));
   const turns = (ms: number) => Math.ceil(ms / turnMs) + 1;
   const patience: Patience = { headTurns: turns(headTimeoutMs), idleTurns: turns(idleTimeoutMs), discardTurns: turns(DISCARD_MS) };
+  const listening: Patience = { ...patience, headTurns: Infinity, idleTurns: Infinity };
   const running = new Map<Http2Exchange, Sent>();
   let clock: NodeJS.Timeout | undefined;
   let closed = false;
@@ -89,7 +90,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
 
   return {
     send(endpoint, request, last = true) {
-      const exchange = new Http2Exchange(owner, patience);
+      const exchange = new Http2Exchange(owner, request.listens ? listening : patience);
       const sent: Sent = { endpoint, request, until: last ? performance.now() + waitMs : 0 };
       running.set(exchange, sent);
       clock ??= setInterval(() => {

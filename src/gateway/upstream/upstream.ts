@@ -18,6 +18,8 @@ export interface UpstreamExchange {
   readonly head: Promise<UpstreamReply>;
   /** Stops the exchange at any time: the head, a pending or a later read fails with `reason`. Without effect once it has ended. */
   abort(reason: Error): void;
+  /** The call is over: unless the rest of the reply was discarded, the exchange is stopped where it has not ended. */
+  over(): void;
 }
 
 /** Sends one request to where an offer is served. A directly reached endpoint and a provider's tunnel look the same from here. */
@@ -78,7 +80,8 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const { pool, basePath } = route(endpoint.baseUrl);
       const headers = { ...request.headers, ...endpoint.headers };
       const exchange = new HttpExchange();
-      pool.dispatch({ method: request.method, path: basePath + request.path, headers, body: request.body }, exchange);
+      const patience = request.listens ? { headersTimeout: 0, bodyTimeout: 0 } : {};
+      pool.dispatch({ method: request.method, path: (basePath + request.path) || '/', headers, body: request.body, ...patience }, exchange);
       return exchange;
     },
     async close() {
@@ -175,6 +178,10 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
     this.#controller?.abort(reason);
   }
 
+  over(): void {
+    if (!this.#discarding) this.abort(CALL_OVER);
+  }
+
   discard(): void {
     if (this.#ended || this.#error) return;
     this.#queue = [];
@@ -197,11 +204,21 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
   }
 }
 
+export const CALL_OVER = new Error('the call is over');
+
 /** What a lost or silent upstream means. The message names the kind of failure and no address. */
 function toFailure(error: Error): UpstreamFailure {
   const code = (error as { code?: string }).code ?? '';
-  return new UpstreamFailure(FAILURES[code] ?? 'the connection to the provider failed', { retryable: true, blame: 'provider', cause: error });
+  return new UpstreamFailure(FAILURES[code] ?? 'the connection to the provider failed', {
+    retryable: true,
+    blame: 'provider',
+    unsent: UNSENT.has(code),
+    cause: error,
+  });
 }
+
+/** There was no connection yet. */
+const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);
 
 const FAILURES: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_TIMEOUT: 'the provider did not answer in time',

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CommandTarget, HttpTarget, Service } from '#gateway/wire';
 import type { Log } from '../log.ts';
-import { startSession } from '../stdio/session.ts';
+import { envelope, MODERN } from '../stdio/era.ts';
+import { startServer } from '../stdio/start-server.ts';
 import { ask, jsonObject, mustSucceed } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 
@@ -14,9 +15,8 @@ export interface CommandRun {
   readonly log: Log;
 }
 
-/** The newest revision that begins with `initialize`, and the one without. */
+/** The newest revision that begins with `initialize`. */
 const LEGACY = '2025-11-25';
-const MODERN = '2026-07-28';
 const STOP = { termMs: 1_000, killMs: 5_000 };
 const LIST_MS = 30_000;
 
@@ -83,29 +83,22 @@ function resultOf(text: string, id: number, method: string): JsonObject {
 }
 
 async function listByCommand(service: string, target: CommandTarget, { env, version, log }: CommandRun): Promise<JsonObject> {
-  const session = startSession({ service, target, env, version, log });
-  try {
-    await session.initialized;
-  } catch (error) {
+  const run = startServer({ service, target, env, version, log });
+  const { pipe, era } = await run.ready.catch(async (error: Error) => {
     // How it ended says more than that it did not answer.
-    const how = await Promise.race([session.ended, pause(0, null)]);
-    session.kill();
-    throw new ProbeFailure(how === null ? (error as Error).message : `the process ${how}`);
-  }
-  const { promise, resolve, reject } = Promise.withResolvers<JsonObject>();
-  const timer = setTimeout(() => reject(new ProbeFailure(`no response to tools/list within ${LIST_MS / 1000} s`)), LIST_MS);
-  session.ask(
-    { jsonrpc: '2.0', method: 'tools/list' },
-    {
-      notification() {},
-      response: (message) => resolve(message),
-      broken: () => reject(new ProbeFailure('the process ended before it listed its tools')),
-    },
-  );
+    const how = await Promise.race([run.ended, pause(0, null)]);
+    run.kill();
+    throw new ProbeFailure(how === null ? error.message : `the process ${how}`);
+  });
+  const late = new AbortController();
   try {
-    return resultOf(JSON.stringify({ ...(await promise), id: 1 }), 1, 'tools/list');
+    const asked = pipe.query('tools/list', era.kind === 'modern' ? { _meta: envelope(version) } : undefined);
+    const answer = await Promise.race([asked, pause(LIST_MS, undefined, { signal: late.signal })]);
+    if (answer === undefined) throw new ProbeFailure(`no response to tools/list within ${LIST_MS / 1000} s`);
+    if (answer === null) throw new ProbeFailure('the process ended before it listed its tools');
+    return resultOf(JSON.stringify({ ...answer, id: 1 }), 1, 'tools/list');
   } finally {
-    clearTimeout(timer);
-    await session.stop(STOP);
+    late.abort();
+    await run.stop(STOP);
   }
 }

@@ -1,75 +1,109 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Forward } from '../forward.ts';
-import { breakOff, refuse, sendJson } from '../own-reply.ts';
+import { refuse, sendJson } from '../own-reply.ts';
 import { takeWhole } from '../request-body.ts';
 import { MESSAGE_BYTES_MAX } from './child-process.ts';
-import { errorText, INVALID_REQUEST, PARSE_ERROR, parseMessage, PROCESS_GONE, type JsonObject, type Message } from './json-rpc.ts';
-import type { Running, Supervisor } from './supervisor.ts';
+import { envelopeOf, type Era } from './era.ts';
+import { ERROR, errorText, parseMessage, resultText, type Message, type Request } from './json-rpc.ts';
+import { answerOnPipe, mayGoOnPipe, refusalOf, type Refusal } from './on-pipe.ts';
+import { acceptsEvents, createReply, isOpen } from './reply.ts';
+import { SESSION_HEADER, type Sessions } from './sessions.ts';
+import type { Supervisor } from './supervisor.ts';
 
-/** Notifications of one client about itself. The server has one client, which is this proxy, and takes them for this proxy's. */
-const OF_ONE_CLIENT: ReadonlySet<string> = new Set([
-  'notifications/initialized',
-  'notifications/cancelled',
-  'notifications/progress',
-  'notifications/roots/list_changed',
-]);
+/** When there is room for another session, nobody knows. */
+const RETRY_AFTER_S = '5';
 
-/** What a client that does not read may leave waiting in events before more are dropped. */
-const EVENTS_BYTES_MAX = 256 * 1024;
+export interface StdioForwardOptions {
+  readonly supervisor: Supervisor;
+  readonly sessions: Sessions;
+  /** Whether all clients have the one process. */
+  readonly shared: boolean;
+}
 
-/** Serves an MCP server that speaks over standard input and output as one that is reached by HTTP: one JSON-RPC message a request. */
-export function createStdioForward(server: Supervisor): Forward {
+/** Serves an MCP server that speaks over standard input and output as one that is reached by Streamable HTTP: one JSON-RPC message a request. */
+export function createStdioForward({ supervisor, sessions, shared }: StdioForwardOptions): Forward {
+  /** A modern server that was asked for a legacy session and wants none. */
+  let modernAlone = false;
+
+  function post(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message): void {
+    const id = headers[SESSION_HEADER];
+    const begins = message.kind === 'request' && message.method === 'initialize' && envelopeOf(message) === null;
+    if (typeof id === 'string' && !shared && !begins && envelopeOf(message) === null) return inSession(stream, headers, message, id);
+    void supervisor.running().then((running) => {
+      if (!isOpen(stream)) return;
+      if (running === null) return refuse(stream, 'upstream_unreachable', gone(message));
+      const { pipe, era } = running;
+      if (begins && era.kind === 'legacy' && shared) return sendJson(stream, 200, resultText(message.id, era.initialized));
+      if (begins && !shared && mayBegin(era)) return begin(stream, headers, message);
+      const refusal = refusalOf(message, era, shared);
+      if (refusal) return sendRefusal(stream, message, refusal);
+      if (message.kind === 'request') return answerOnPipe({ stream, accept: headers.accept, request: message, pipe, era });
+      if (message.kind === 'notification' && mayGoOnPipe(message, era)) pipe.pass(message);
+      accepted(stream);
+    });
+  }
+
+  function mayBegin(era: Era): boolean {
+    return era.kind === 'legacy' || (era.discovered !== null && !modernAlone);
+  }
+
+  function begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, request: Request): void {
+    const begun = sessions.begin(request, stream, headers.accept, (code) => {
+      modernAlone ||= code === ERROR.unsupportedVersion || code === ERROR.methodNotFound;
+    });
+    if (begun) return;
+    const text = 'as many sessions as this tool may have are open; try again later';
+    sendJson(stream, 503, errorText(request.id, ERROR.process, text), { 'retry-after': RETRY_AFTER_S });
+  }
+
+  function inSession(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message, id: string): void {
+    const session = sessions.find(id);
+    if (!session) return noSession(stream, message);
+    if (message.kind === 'request') return session.ask(message, createReply({ stream, accept: headers.accept, id: message.id }));
+    if (session.pass(message)) accepted(stream);
+    else refuse(stream, 'upstream_unreachable', gone(message));
+  }
+
+  /** GET and DELETE, which speak of a session as a whole. */
+  function ofSession(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    const { [SESSION_HEADER]: id, ':method': method } = headers;
+    if (shared || typeof id !== 'string' || (method !== 'GET' && method !== 'DELETE'))
+      return sendJson(stream, 405, errorText(null, ERROR.invalidRequest, 'POST one JSON-RPC message'), {
+        allow: shared ? 'POST' : 'GET, POST, DELETE',
+      });
+    const session = sessions.find(id);
+    if (!session) return noSession(stream, null);
+    if (method === 'DELETE') return void sessions.end(id).then(() => sendJson(stream, 200, '{}'));
+    if (!acceptsEvents(headers.accept)) return sendJson(stream, 406, errorText(null, ERROR.invalidRequest, 'a stream is text/event-stream'));
+    if (!session.listen(stream)) sendJson(stream, 409, errorText(null, ERROR.invalidRequest, 'this session has a stream already'));
+  }
+
   return (stream, headers, rest) => {
     if (rest !== '' && rest !== '/' && rest[0] !== '?') return refuse(stream, 'unknown_service');
-    // There is no stream of a client's own to listen to, and no session to delete.
-    if (headers[':method'] !== 'POST') return sendJson(stream, 405, errorText(null, INVALID_REQUEST, 'POST one JSON-RPC message'), { allow: 'POST' });
+    if (headers[':method'] !== 'POST') return ofSession(stream, headers);
     takeWhole(stream, MESSAGE_BYTES_MAX, (body) => {
-      if (body === null) return sendJson(stream, 413, errorText(null, INVALID_REQUEST, `a message has at most ${MESSAGE_BYTES_MAX} bytes`));
+      if (body === null) return sendJson(stream, 413, errorText(null, ERROR.invalidRequest, `a message has at most ${MESSAGE_BYTES_MAX} bytes`));
       const message = parseMessage(body.toString('utf8'));
-      if (message === undefined) return sendJson(stream, 400, errorText(null, PARSE_ERROR, 'Parse error'));
-      if (message === null) return sendJson(stream, 400, errorText(null, INVALID_REQUEST, 'Invalid Request'));
-      void server.running().then((running) => answer(stream, headers, message, running));
+      if (message === undefined) return sendJson(stream, 400, errorText(null, ERROR.parse, 'Parse error'));
+      if (message === null) return sendJson(stream, 400, errorText(null, ERROR.invalidRequest, 'Invalid Request'));
+      post(stream, headers, message);
     });
   };
 }
 
-function answer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message, running: Running | null): void {
-  if (stream.destroyed || stream.aborted) return;
-  const gone = (text: string) => errorText(message.kind === 'request' ? message.id : null, PROCESS_GONE, text);
-  if (running === null) return refuse(stream, 'upstream_unreachable', gone);
-  const { session, initialized } = running;
-  if (message.kind !== 'request') {
-    if (message.kind === 'notification' && !OF_ONE_CLIENT.has(message.method)) session.notify(message.all);
-    stream.respond({ ':status': 202 }, { endStream: true });
-    return;
-  }
-  const { id, method, all } = message;
-  const send = (response: JsonObject) => JSON.stringify({ ...response, id });
-  if (method === 'initialize' && initialized !== null) return sendJson(stream, 200, send({ jsonrpc: '2.0', result: initialized }));
-
-  const streams = headers.accept?.includes('text/event-stream') ?? false;
-  const cancel = session.ask(all, {
-    notification(notification) {
-      if (!streams || stream.destroyed || stream.writableLength > EVENTS_BYTES_MAX) return;
-      if (!stream.headersSent) stream.respond({ ':status': 200, 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform' });
-      stream.write(event(JSON.stringify(notification)));
-    },
-    response(response) {
-      if (stream.destroyed) return;
-      if (stream.headersSent) stream.end(event(send(response)));
-      else sendJson(stream, 200, send(response));
-    },
-    broken() {
-      if (stream.headersSent) breakOff(stream);
-      else refuse(stream, 'upstream_broken', gone);
-    },
-  });
-  if (cancel === null) return refuse(stream, 'upstream_unreachable', gone);
-  // Closing the stream is how a client cancels.
-  stream.on('aborted', cancel);
-  stream.on('close', cancel);
+function gone(message: Message): (text: string) => string {
+  return (text) => errorText(message.kind === 'request' ? message.id : null, ERROR.process, text);
 }
 
-function event(text: string): string {
-  return `event: message\ndata: ${text}\n\n`;
+function accepted(stream: ServerHttp2Stream): void {
+  if (isOpen(stream)) stream.respond({ ':status': 202 }, { endStream: true });
+}
+
+function noSession(stream: ServerHttp2Stream, message: Message | null): void {
+  const id = message?.kind === 'request' ? message.id : null;
+  sendJson(stream, 404, errorText(id, ERROR.sessionNotFound, 'Session not found: begin with initialize'));
+}
+
+function sendRefusal(stream: ServerHttp2Stream, message: Message, { status, code, text, data }: Refusal): void {
+  sendJson(stream, status, errorText(message.kind === 'request' ? message.id : null, code, text, data));
 }

@@ -1,49 +1,61 @@
-import type { CommandTarget } from '#gateway/wire';
-import type { Log } from '../log.ts';
-import { startChild, type Child, type StopTimes } from './child-process.ts';
-import { errorText, isObject, METHOD_NOT_FOUND, parseMessage, type JsonObject, type Message } from './json-rpc.ts';
+import type { ServerHttp2Stream } from 'node:http2';
+import { breakOff } from '../own-reply.ts';
+import { MESSAGE_BYTES_MAX, startChild, type Child, type StopTimes } from './child-process.ts';
+import { ERROR, errorText, keyOf, metaOf, paramsOf, parseMessage, type Message, type Notification, type Request, type Response } from './json-rpc.ts';
+import { removeAt } from './json-text.ts';
+import { GARBAGE_SHOWN, type PipeOptions } from './pipe.ts';
+import { beginEvents, eventOf, EVENTS_BYTES_MAX, isOpen, type Reply } from './reply.ts';
+import { createWaiting } from './waiting.ts';
 
-/** Takes what comes back for one request. After `response` or `broken` nothing more comes. */
-export interface Answer {
-  /** A notification that belongs to the request, with its own progress token. */
-  notification(message: JsonObject): void;
-  /** The response; its `id` is to be replaced. */
-  response(message: JsonObject): void;
-  /** The process ended first. */
-  broken(): void;
-}
-
-/** One run of an MCP server's process, and the requests that many clients have on its one pipe. */
+/**
+ * A server's process that belongs to one client. What either side says reaches the other character by character; the session only decides
+ * which of the client's streams a message of the server goes to.
+ */
 export interface Session {
-  /** The result of its `initialize`; null of a server that has no such thing. Rejects when it cannot be initialised. */
-  readonly initialized: Promise<JsonObject | null>;
-  /** Settles with how the process ended; every open request is broken by then. */
+  /** Takes the client's request. `answered` sees the response first, and says with which status it goes out. */
+  ask(request: Request, reply: Reply, answered?: (response: Response) => number): void;
+  /** Takes the client's notification or response. False when the process does not take it. */
+  pass(message: Notification | Response): boolean;
+  /** Takes the client's own stream for what belongs to no request. False when it has one already. */
+  listen(stream: ServerHttp2Stream): boolean;
+  /** Ends the stream that `listen` took, which would never end by itself. */
+  drain(): void;
+  /** Settles when the process has ended; every stream is over by then. */
   readonly ended: Promise<string>;
-  /** Sends a request under an id of the pipe's own. Returns how to cancel it, or null when the process does not take it. */
-  ask(request: JsonObject, answer: Answer): (() => void) | null;
-  notify(notification: JsonObject): void;
   stop(times: StopTimes): Promise<string>;
   kill(): void;
 }
 
-export interface SessionOptions {
-  readonly service: string;
-  readonly target: CommandTarget;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Of this program, told to the server. */
-  readonly version: string;
-  readonly log: Log;
+export interface SessionOptions extends PipeOptions {
+  /** How long a session lasts that has no stream. */
+  readonly idleMs: number;
+  /** The session is of no more use though its process runs: it is to be forgotten and stopped. May come more than once. */
+  readonly over: (why: string) => void;
 }
 
-/** The newest revision in which a client begins with `initialize`. A server may answer with an older one. */
-const PROTOCOL_VERSION = '2025-11-25';
-/** A first start may have to fetch what it runs. */
-const INITIALIZE_MS = 60_000;
-const GARBAGE_SHOWN = 200;
+const ROOTS = 'roots/list';
 
-export function startSession({ service, target, env, version, log }: SessionOptions): Session {
-  const open = new Map<number, { readonly answer: Answer; readonly token: unknown }>();
-  let lastId = 0;
+/** Requests that a client may have at once. */
+const REQUESTS_MAX = 1_000;
+/** What a client may leave unread of what must not be lost. */
+const UNREAD_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
+
+interface Asked {
+  readonly reply: Reply;
+  /** Progress token, to compare. */
+  readonly token: string | null;
+  readonly answered: ((response: Response) => number) | undefined;
+}
+
+export function startSession({ service, target, env, log, idleMs, over }: SessionOptions): Session {
+  /** In the order in which they came. */
+  const open = new Map<string, Asked>();
+  /** Ids of what the server asks of the client. */
+  const toAnswer = new Set<string>();
+  const waiting = createWaiting({ notificationsMax: EVENTS_BYTES_MAX, restMax: UNREAD_BYTES_MAX });
+  let own: ServerHttp2Stream | null = null;
+  let idle: NodeJS.Timeout | undefined;
+  let dead = false;
 
   const child: Child = startChild({
     target,
@@ -53,83 +65,130 @@ export function startSession({ service, target, env, version, log }: SessionOpti
     complaint: (text) => log.info({ service, text }, 'the tool says'),
   });
 
-  function take(text: string): void {
-    const message = parseMessage(text);
-    if (!message) return log.warn({ service, text: text.slice(0, GARBAGE_SHOWN) }, 'the tool wrote a line that is no JSON-RPC; it is passed over');
-    if (message.kind === 'response') {
-      const asked = open.get(Number(message.id));
-      // One that was cancelled may be answered all the same.
-      if (!asked) return;
-      open.delete(Number(message.id));
-      asked.answer.response(message.all);
-    } else if (message.kind === 'request') answerServer(message);
-    else passOn(message.all);
+  /** Counts from now, unless the client is there. */
+  function touch(): void {
+    clearTimeout(idle);
+    if (!dead && own === null && ![...open.values()].some(({ reply }) => reply.isOpen())) idle = setTimeout(over, idleMs, 'idle');
   }
 
-  /** What a server may ask of a client needs a client of its own; this pipe is shared by many. */
-  function answerServer({ id, method }: Extract<Message, { kind: 'request' }>): void {
-    child.send(method === 'ping' ? JSON.stringify({ jsonrpc: '2.0', id, result: {} }) : errorText(id, METHOD_NOT_FOUND, 'Method not found'));
+  function take(line: string): void {
+    const message = parseMessage(line);
+    if (!message) return log.warn({ service, text: line.slice(0, GARBAGE_SHOWN) }, 'the tool wrote a line that is no JSON-RPC; it is passed over');
+    if (message.kind === 'response') return respond(message);
+    if (message.kind === 'request') {
+      // The directories are this machine's, so who may name them is not for the client to say.
+      if (message.method === ROOTS && !target.roots) return void child.send(errorText(message.id, ERROR.methodNotFound, 'Method not found'));
+      toAnswer.add(keyOf(message.value['id'])!);
+    }
+    const reply = streamFor(message);
+    if (reply) tell(message, reply.waiting(), (text) => reply.event(text));
+    else toClient(message);
   }
 
-  /** Progress is told to the client that asked for it; other notifications belong to no request. */
-  function passOn(message: JsonObject): void {
-    const params = message['params'];
-    if (message['method'] !== 'notifications/progress' || !isObject(params)) return;
-    const asked = open.get(Number(params['progressToken']));
-    if (asked) asked.answer.notification({ ...message, params: { ...params, progressToken: asked.token } });
+  function respond(response: Response): void {
+    const key = keyOf(response.value['id']);
+    const asked = key === null ? undefined : open.get(key);
+    // It was cancelled, or nobody asked.
+    if (key === null || !asked) return;
+    open.delete(key);
+    const status = asked.answered?.(response) ?? 200;
+    if (asked.reply.isOpen()) asked.reply.response(response.text, status);
+    else toClient(response);
   }
 
-  function ask(request: JsonObject, answer: Answer): (() => void) | null {
-    const id = ++lastId;
-    const params = request['params'];
-    const meta = isObject(params) ? params['_meta'] : undefined;
-    const token = isObject(meta) ? meta['progressToken'] : undefined;
-    // Clients choose their tokens as they choose their ids: two may have the same.
-    const own =
-      token === undefined
-        ? { ...request, id }
-        : { ...request, id, params: { ...(params as JsonObject), _meta: { ...(meta as JsonObject), progressToken: id } } };
-    if (!child.send(JSON.stringify(own))) return null;
-    open.set(id, { answer, token });
-    return () => {
-      if (open.delete(id)) notify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: 'the client left' } });
-    };
+  /** Progress goes where it was asked for. What the server asks goes to the newest call that can carry it, and so does all else while there is one call. */
+  function streamFor(message: Notification | Request): Reply | undefined {
+    const replies = [...open.values()].filter(({ reply }) => reply.takesEvents());
+    if (message.kind === 'request') return replies.at(-1)?.reply;
+    const token = message.method === 'notifications/progress' ? keyOf(paramsOf(message)['progressToken']) : null;
+    const asked = token === null ? undefined : replies.find((one) => one.token === token);
+    return (asked ?? (open.size === 1 ? replies[0] : undefined))?.reply;
   }
 
-  const notify = (notification: JsonObject) => void child.send(JSON.stringify(notification));
+  function toClient(message: Message): void {
+    if (own && isOpen(own)) tell(message, own.writableLength, (text) => own?.write(eventOf(text)));
+    else if (!waiting.put(message)) over('the client does not take what the tool asks of it');
+  }
+
+  function tell({ kind, text }: Message, unread: number, write: (text: string) => void): void {
+    if (kind === 'notification' && unread > EVENTS_BYTES_MAX) return;
+    if (unread > UNREAD_BYTES_MAX) return over('the client does not read');
+    write(text);
+  }
+
+  function ask(request: Request, reply: Reply, answered?: (response: Response) => number): void {
+    const key = keyOf(request.value['id'])!;
+    if (open.has(key))
+      return reply.response(errorText(request.id, ERROR.invalidRequest, 'Invalid Request: another request with this id is running'), 400);
+    if (open.size >= REQUESTS_MAX) return reply.response(errorText(request.id, ERROR.process, 'too many requests at once in one session'), 503);
+    if (!child.send(target.roots ? request.text : withoutRoots(request))) return reply.broken('upstream_unreachable');
+    open.set(key, { reply, token: keyOf(metaOf(request)['progressToken']), answered });
+    clearTimeout(idle);
+    reply.whenOver(touch);
+    // A client without a stream of its own has none but this to be asked on.
+    if (own === null && reply.takesEvents()) for (const text of waiting.takeRequests()) reply.event(text);
+  }
+
+  /** The client does not wait for this any more, and most servers do not answer it. */
+  function forget(cancelled: Notification): void {
+    const key = keyOf(paramsOf(cancelled)['requestId']);
+    const asked = key === null ? undefined : open.get(key);
+    if (key === null || !asked) return;
+    open.delete(key);
+    asked.reply.end();
+  }
+
+  const drain = () => {
+    const stream = own;
+    own = null;
+    if (stream && isOpen(stream)) stream.end();
+  };
 
   const ended = child.ended.then((how) => {
-    for (const { answer } of open.values()) answer.broken();
+    dead = true;
+    clearTimeout(idle);
+    for (const { reply } of open.values()) if (reply.isOpen()) reply.broken('upstream_broken');
     open.clear();
+    if (own) breakOff(own);
+    own = null;
     return how;
   });
 
-  return { initialized: initialize(), ended, ask, notify, stop: child.stop, kill: child.kill };
+  return {
+    ask,
+    pass(message) {
+      // An answer to what it was not asked could be taken for one to what it was not to be asked.
+      if (message.kind === 'response' && !toAnswer.delete(keyOf(message.value['id']) ?? '')) return true;
+      if (!child.send(message.text)) return false;
+      if (message.kind === 'notification' && message.method === 'notifications/cancelled') forget(message);
+      touch();
+      return true;
+    },
+    listen(stream) {
+      if (own) return false;
+      own = stream;
+      clearTimeout(idle);
+      stream.on('close', () => {
+        if (own === stream) own = null;
+        touch();
+      });
+      beginEvents(stream);
+      for (const text of waiting.takeAll()) stream.write(eventOf(text));
+      return true;
+    },
+    drain,
+    ended,
+    async stop(times) {
+      dead = true;
+      clearTimeout(idle);
+      drain();
+      return child.stop(times);
+    },
+    kill: child.kill,
+  };
+}
 
-  function initialize(): Promise<JsonObject | null> {
-    const { promise, resolve, reject } = Promise.withResolvers<JsonObject | null>();
-    const timer = setTimeout(() => reject(new Error('did not answer to initialize in time')), INITIALIZE_MS);
-    void promise.then(
-      () => clearTimeout(timer),
-      () => clearTimeout(timer),
-    );
-    const params = { protocolVersion: PROTOCOL_VERSION, capabilities: {}, clientInfo: { name: 'tollgate', version } };
-    ask(
-      { jsonrpc: '2.0', method: 'initialize', params },
-      {
-        notification() {},
-        response({ result, error }) {
-          if (isObject(result)) {
-            notify({ jsonrpc: '2.0', method: 'notifications/initialized' });
-            resolve(result);
-          } else if (isObject(error) && error['code'] === METHOD_NOT_FOUND) {
-            // A server of the revisions without sessions: there is nothing to begin.
-            resolve(null);
-          } else reject(new Error('refused to initialize'));
-        },
-        broken: () => reject(new Error('ended before it was initialized')),
-      },
-    );
-    return promise;
-  }
+/** What a client says of itself at the beginning, without roots. */
+function withoutRoots({ method, text }: Request): string {
+  return method === 'initialize' ? removeAt(text, ['params', 'capabilities', 'roots']) : text;
 }

@@ -1,26 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createBackoff } from '../backoff.ts';
 import type { StopTimes } from './child-process.ts';
-import type { JsonObject } from './json-rpc.ts';
-import { startSession, type Session, type SessionOptions } from './session.ts';
+import type { Era } from './era.ts';
+import { isObject } from './json-rpc.ts';
+import { startServer, type Run, type Running, type ServerOptions } from './start-server.ts';
 
-export interface SupervisorOptions extends SessionOptions {
+export interface SupervisorOptions extends ServerOptions {
   readonly random: () => number;
   readonly now: () => number;
   readonly stopTimes: StopTimes;
-}
-
-/** A server that is there to be asked. */
-export interface Running {
-  readonly session: Session;
-  /** Result of its `initialize`, for clients that ask for it; null of a server that has none. */
-  readonly initialized: JsonObject | null;
 }
 
 /** One MCP server's process, started again whenever it ends. */
 export interface Supervisor {
   /** The server, when it is there or just starting; null while it is down. */
   running(): Promise<Running | null>;
+  /** Ends what clients only listen to. */
+  drain(): void;
   /** Ends the process in good order. */
   stop(): Promise<void>;
   /** Ends it at once. */
@@ -34,18 +30,17 @@ export function superviseServer(options: SupervisorOptions): Supervisor {
   const { service, log, random, now, stopTimes } = options;
   const backoff = createBackoff(random);
   const stopping = new AbortController();
-  let session: Session | null = null;
+  let run: Run | null = null;
   let running: Promise<Running | null> = Promise.resolve(null);
 
   async function runOnce(): Promise<void> {
     const begun = now();
-    const started = startSession(options);
-    session = started;
-    running = started.initialized.then(
-      (initialized) => {
-        const info = initialized?.['serverInfo'] as { name?: unknown; version?: unknown } | undefined;
-        log.info({ service, server: info?.name, version: info?.version, protocol: initialized?.['protocolVersion'] }, 'tool is running');
-        return { session: started, initialized };
+    const started = startServer(options);
+    run = started;
+    running = started.ready.then(
+      (ready) => {
+        log.info({ service, ...factsOf(ready.era) }, 'tool is running');
+        return ready;
       },
       (error: unknown) => {
         if (!stopping.signal.aborted) log.warn({ service, error }, 'the tool cannot be used');
@@ -54,7 +49,7 @@ export function superviseServer(options: SupervisorOptions): Supervisor {
       },
     );
     const how = await started.ended;
-    session = null;
+    run = null;
     running = Promise.resolve(null);
     if (stopping.signal.aborted) return;
     if (now() - begun >= STEADY_MS) backoff.reset();
@@ -69,14 +64,23 @@ export function superviseServer(options: SupervisorOptions): Supervisor {
 
   return {
     running: () => running,
+    drain: () => void running.then((ready) => ready?.pipe.drain()),
     async stop() {
       stopping.abort();
-      await session?.stop(stopTimes);
+      await run?.stop(stopTimes);
       await done;
     },
     kill() {
       stopping.abort();
-      session?.kill();
+      run?.kill();
     },
   };
+}
+
+function factsOf(era: Era): { readonly server: unknown; readonly version: unknown; readonly protocol: unknown } {
+  const said = era.kind === 'legacy' ? era.initialized : era.discovered;
+  const meta = isObject(said?.['_meta']) ? said['_meta'] : {};
+  const named = said?.['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo'];
+  const info = isObject(named) ? named : {};
+  return { server: info['name'], version: info['version'], protocol: said?.['protocolVersion'] ?? said?.['supportedVersions'] };
 }

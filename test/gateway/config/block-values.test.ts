@@ -131,6 +131,17 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       fallback: {},
     },
     cwd: { ...command, toml: '"work"', wrong: ['3', '""'], of: (c) => ran(c)?.cwd, is: '/etc/acme/work', fallback: null },
+    shared: { ...command, toml: 'true', wrong: ['1', '"true"'], of: (c) => ran(c)?.shared, is: true, fallback: false },
+    sessions_max: { ...command, toml: '1000', wrong: ['0', '1001', '1.5', '"1"'], of: (c) => ran(c)?.sessionsMax, is: 1_000, fallback: 16 },
+    session_idle_ms: {
+      ...command,
+      toml: '1000',
+      wrong: ['999', '86400001', '"1000"'],
+      of: (c) => ran(c)?.sessionIdleMs,
+      is: 1_000,
+      fallback: 300_000,
+    },
+    roots: { ...command, toml: 'true', wrong: ['1', '"true"'], of: (c) => ran(c)?.roots, is: true, fallback: false },
   },
   agents: {
     ...names,

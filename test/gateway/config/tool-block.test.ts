@@ -14,6 +14,10 @@ describe('the tools of an MCP server', () => {
     ['args', '["x"]'],
     ['env', '{ A = "b" }'],
     ['cwd', '"x"'],
+    ['shared', 'false'],
+    ['sessions_max', '16'],
+    ['session_idle_ms', '300000'],
+    ['roots', 'false'],
   ])('have no %s without a command', (key, value) => {
     expect(problemsOf(block('tools', { [key]: value }))).toMatchObject([{ key: `tools[0].${key}`, wrong: 'is there without command' }]);
   });

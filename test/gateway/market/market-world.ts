@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { priceId, parseRates } from '#billing';
 import type { Offer } from '../../../src/gateway/call.ts';
 import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
-import { marketRoutes } from '../../../src/gateway/market/market-routes.ts';
+import { marketRoutes, type MarketDeps } from '../../../src/gateway/market/market-routes.ts';
 import type { Location } from '../../../src/gateway/registry/registry.ts';
 import { createHealth } from '../../../src/gateway/routing/health.ts';
 import { toHttpError } from '../../../src/gateway/errors-http.ts';
@@ -33,7 +33,7 @@ export function variants(of: Offer, meter: 'call' | 'image' | 'second', prices: 
 }
 
 /** The public pages on a real server, over a catalogue, a health and a presence that a test changes. */
-export async function startMarket() {
+export async function startMarket(more: Pick<MarketDeps, 'listings'> = {}) {
   const catalog = createCatalog();
   const now = clock();
   const health = createHealth({ now, cooldownMs: 30_000 });
@@ -45,7 +45,7 @@ export async function startMarket() {
     const { status, body } = toHttpError(error);
     void reply.code(status).send(body);
   });
-  await server.register(marketRoutes({ catalog, health, registry: { locate }, now }), { prefix: '/api/v1' });
+  await server.register(marketRoutes({ catalog, health, registry: { locate }, now, ...more }), { prefix: '/api/v1' });
   onTestFinished(() => server.close());
   const url = `${await server.listen({ host: '127.0.0.1', port: 0 })}/api/v1`;
   /** `later`: as much time passes before. A page may be a moment old. */

@@ -51,7 +51,7 @@ describe('the log line of a call', () => {
     const { observer, lines } = capture();
     const first = exampleOffer('demo/sage', 'First');
     const second = exampleOffer('demo/sage', 'Second');
-    const call = exampleCall({ candidates: [first, second].map((offer) => ({ offer, estimate: 1n })) });
+    const call = exampleCall({ candidates: [first, second].map((offer) => ({ offer, price: offer.price, estimate: 1n })) });
     observer.started(call);
     observer.attemptFailed(call, first, new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }));
     observer.flagged(call, second, ['usage_missing']);

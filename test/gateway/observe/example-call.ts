@@ -1,4 +1,4 @@
-import type { Resolution } from '#billing';
+import type { EndFrame, Resolution } from '#billing';
 import type { Call, Config, Offer } from '#gateway';
 
 /** An offer as the catalogue makes them. */
@@ -10,6 +10,7 @@ export function exampleOffer(service = 'demo/sage', provider = 'Demo'): Offer {
     provider: { id: `key-of-${provider}`, name: provider },
     price: { id: `price-of-${provider}-${service}`, rates: { prompt: 500_000n, completion: 1_500_000n } },
     variants: {},
+    priceCap: null,
     endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer the-key-of-the-provider' } },
     displayName: service,
     description: '',
@@ -33,7 +34,10 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     service: 'demo/sage',
     stream: true,
     startedAt: 1_000,
-    candidates: [{ offer: exampleOffer(), estimate: 100n }],
+    candidates: [{ offer: exampleOffer(), price: exampleOffer().price, estimate: 100n }],
+    operation: null,
+    free: null,
+    continues: null,
     exchange: {
       request: () => {
         throw new Error('not asked for here');
@@ -48,6 +52,38 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     timeoutMs: 60_000,
     wantsReceipt: false,
     ...changes,
+  };
+}
+
+/** An offer of an MCP service, for 57 micro-USD a call, of which a provider prices `dear` by itself. */
+export function exampleTools(service = 'demo/weather', provider = 'Demo'): Offer {
+  const price = { id: `price-of-${provider}-${service}`, rates: { call: 57_000_000n } };
+  const variants = { dear: { id: `price-of-${provider}-${service}-dear`, rates: { call: 900_000_000n } } };
+  return { ...exampleOffer(service, provider), id: `tool/key-of-${provider}:${service}`, primitive: 'tool', price, variants, model: null };
+}
+
+/** A call of a tool; with `free` set, a request of another method. */
+export function exampleToolCall(offer: Offer, tool: string | null, changes: Partial<Call> = {}): Call {
+  return exampleCall({
+    primitive: 'tool',
+    service: offer.service,
+    operation: tool,
+    candidates: [{ offer, price: offer.price, estimate: 57n }],
+    ...changes,
+  });
+}
+
+/** How a server's answer ends, in the words of the tool's reply; `endMs` after the call's start. */
+export function answeredBy(offer: Offer, finishReason: string | null, endMs = 400): EndFrame {
+  return {
+    type: 'end',
+    price: offer.price.id,
+    provider: offer.provider.id,
+    usage: finishReason === 'complete' ? { call: 1n } : null,
+    outcome: finishReason === 'complete' ? 'complete' : finishReason === 'input_required' ? 'pending' : 'free',
+    estimated: false,
+    detail: { finishReason, durationMs: endMs },
+    tail: null,
   };
 }
 

@@ -54,7 +54,11 @@ describe('metrics', () => {
     const observer = createCallObserver([metrics.sink], { now: () => 1_500 });
     for (let index = 0; index < 2_100; index++) {
       const offer = exampleOffer(`model-${index}`);
-      const call = exampleCall({ id: `gen-${index}`, service: `asked-for-${index}:floor`, candidates: [{ offer, estimate: 1n }] });
+      const call = exampleCall({
+        id: `gen-${index}`,
+        service: `asked-for-${index}:floor`,
+        candidates: [{ offer, price: offer.price, estimate: 1n }],
+      });
       observer.started(call);
       observer.resolved(call, settledBy(offer));
     }

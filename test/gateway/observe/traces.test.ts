@@ -1,69 +1,13 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createCallObserver, createTracer, GatewayError, type Call } from '#gateway';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
-
-interface OtlpValue {
-  stringValue?: string;
-  intValue?: number | string;
-  doubleValue?: number;
-  boolValue?: boolean;
-}
-interface OtlpSpan {
-  traceId: string;
-  spanId: string;
-  parentSpanId?: string;
-  name: string;
-  kind: number;
-  attributes: { key: string; value: OtlpValue }[];
-  status: { code: number; message?: string };
-  startTimeUnixNano: string;
-  endTimeUnixNano: string;
-}
-
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
-/** A receiver of OTLP over HTTP, as a collector is one. */
-async function receiver(answer = 200) {
-  const posts: {
-    path: string;
-    body: { resourceSpans: { resource: { attributes: OtlpSpan['attributes'] }; scopeSpans: { spans: OtlpSpan[] }[] }[] };
-  }[] = [];
-  const server = createServer((request: IncomingMessage, response) => {
-    void (async () => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-      posts.push({ path: `${request.method} ${request.url}`, body: JSON.parse(Buffer.concat(chunks).toString()) });
-      response.writeHead(answer, { 'content-type': 'application/json' }).end('{}');
-    })();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
-  });
-  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, posts };
-}
-
-const spansOf = (posts: Awaited<ReturnType<typeof receiver>>['posts']) =>
-  posts.flatMap(({ body }) => body.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
-const attribute = (span: OtlpSpan, key: string) => {
-  const value = span.attributes.find((each) => each.key === key)?.value;
-  return value?.stringValue ?? (value?.intValue === undefined ? (value?.doubleValue ?? value?.boolValue) : Number(value.intValue));
-};
+import { attribute, attributesOf, spansOf, startReceiver } from './otlp-receiver.ts';
 
 const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 describe('traces', () => {
   it('are sent as OTLP with the attributes of the GenAI conventions, below the span of the caller', async () => {
-    const { endpoint, posts } = await receiver();
+    const { endpoint, posts } = await startReceiver();
     const tracer = await createTracer({ otlpEndpoint: endpoint }, { version: '1.2.3' });
     const startedAt = Date.now() - 500;
     const observer = createCallObserver([tracer.sink], { now: () => startedAt + 250 });
@@ -87,7 +31,7 @@ describe('traces', () => {
     });
     expect(headers).toEqual({ traceparent: `00-4bf92f3577b34da6a3ce929d0e0e4736-${span!.spanId}-01` });
     expect(Number((BigInt(span!.endTimeUnixNano) - BigInt(span!.startTimeUnixNano)) / 1_000_000n)).toBe(250);
-    expect(Object.fromEntries(span!.attributes.map(({ key }) => [key, attribute(span!, key)]))).toMatchObject({
+    expect(attributesOf(span!)).toMatchObject({
       'gen_ai.operation.name': 'chat',
       'gen_ai.request.model': 'demo/sage',
       'gen_ai.response.model': 'sage',
@@ -101,7 +45,7 @@ describe('traces', () => {
   });
 
   it('mark a failed call with the type of its error', async () => {
-    const { endpoint, posts } = await receiver();
+    const { endpoint, posts } = await startReceiver();
     const tracer = await createTracer({ otlpEndpoint: endpoint });
     const observer = createCallObserver([tracer.sink], { now: Date.now });
     const call = exampleCall({ startedAt: Date.now() });
@@ -115,7 +59,7 @@ describe('traces', () => {
   });
 
   it('are not kept for calls that the caller does not sample', async () => {
-    const { endpoint, posts } = await receiver();
+    const { endpoint, posts } = await startReceiver();
     const tracer = await createTracer({ otlpEndpoint: endpoint });
     const observer = createCallObserver([tracer.sink], { now: Date.now });
     const call = exampleCall({ traceparent: PARENT.replace(/01$/, '00') });
@@ -143,7 +87,7 @@ describe('traces', () => {
   });
 
   it('that nobody receives are told once a batch, and do not hold up the end', async () => {
-    const { endpoint } = await receiver(400);
+    const { endpoint } = await startReceiver(400);
     const errors: Error[] = [];
     const tracer = await createTracer({ otlpEndpoint: `${endpoint}/` }, { onError: (error) => errors.push(error) });
     const observer = createCallObserver([tracer.sink], { now: Date.now });

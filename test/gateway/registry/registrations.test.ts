@@ -16,6 +16,7 @@ const RICH: readonly Service[] = [
     description: '',
     rates: { call: 1n },
     variants: { forecast: { call: 10n ** 15n }, ['__proto__']: { call: 7n } },
+    priceCap: 2n ** 60n,
   },
   {
     primitive: 'agent',

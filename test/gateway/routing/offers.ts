@@ -27,6 +27,7 @@ export function offer({
     provider: { id, name: provider },
     price: { id: priceId(id, service, rates), rates },
     variants: {},
+    priceCap: null,
     endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:9/v1', headers: {} },
     displayName: service,
     description: '',

@@ -80,6 +80,7 @@ export async function startGateway(options: GatewayOptions) {
   async function* run(call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
     signal.addEventListener('abort', () => state.aborted.push(call.id));
     try {
+      if (!('request' in call.exchange)) throw new Error('chat calls are no conversations');
       const request = call.exchange.request(offer);
       state.upstream.push(request);
       const reader = call.exchange.reader(offer);
@@ -124,8 +125,11 @@ export async function startGateway(options: GatewayOptions) {
         service: offer.service,
         stream: request.stream,
         startedAt: 1_800_000_000_000,
-        candidates: [{ offer, estimate: 1n }],
+        candidates: [{ offer, price: offer.price, estimate: 1n }],
         exchange: request.exchange,
+        operation: null,
+        free: null,
+        continues: null,
         stickyKey: request.stickyKey,
         metadata: request.metadata,
         traceparent: request.traceparent,

@@ -1,0 +1,57 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { METADATA_PATH, pathOf, type Resources } from './resources.ts';
+
+export interface ResourceDeps {
+  readonly issuer: string;
+  readonly resources: Pick<Resources, 'resourceOf'>;
+  readonly scopes: readonly string[];
+}
+
+const text = (description: string) => ({ type: 'string', description }) as const;
+const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const;
+
+const answer = {
+  type: 'object',
+  required: ['resource', 'authorization_servers', 'bearer_methods_supported', 'resource_name'],
+  properties: {
+    resource: text('What to ask for a token for'),
+    authorization_servers: texts('Whose tokens are taken'),
+    scopes_supported: texts('What a token may be asked for with'),
+    bearer_methods_supported: texts('Where the token is sent: always in a header'),
+    resource_name: text('For people'),
+  },
+} as const;
+
+/** `GET /.well-known/oauth-protected-resource` (RFC 9728), and with the path of an MCP endpoint behind it. Public. Register it without a prefix. */
+export function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): FastifyPluginAsync {
+  return async (app) => {
+    for (const path of [METADATA_PATH, `${METADATA_PATH}/*`]) {
+      app.get(
+        path,
+        {
+          schema: {
+            summary: 'Show whose access tokens are taken',
+            description:
+              'Metadata of a protected resource (RFC 9728): of this gateway, or with a path such as `/mcp` behind the address of that endpoint. There only where the operator has named an issuer.',
+            tags: ['Account'],
+            security: [],
+            hide: path !== METADATA_PATH,
+            response: { 200: answer },
+          },
+        },
+        (request, reply) => {
+          const resource = resources.resourceOf(request, pathOf(request).slice(METADATA_PATH.length));
+          if (resource === null) return reply.callNotFound();
+          // Clients that run in a browser read it from other origins; nothing in it is secret.
+          return reply.header('access-control-allow-origin', '*').send({
+            resource,
+            authorization_servers: [issuer],
+            ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
+            bearer_methods_supported: ['header'],
+            resource_name: 'tollgate',
+          });
+        },
+      );
+    }
+  };
+}

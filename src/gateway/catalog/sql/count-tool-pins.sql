@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS pins FROM tool_pins WHERE provider = $1

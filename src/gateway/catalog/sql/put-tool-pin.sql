@@ -1,0 +1,8 @@
+-- No row comes back where another gateway has written the same definition meanwhile: it is not one more version.
+INSERT INTO tool_pins (provider, service, tool, sha256, version, first_seen, changed_at) VALUES ($1, $2, $3, $4, 1, $5, NULL)
+ON CONFLICT (provider, service, tool) DO UPDATE SET
+  sha256 = excluded.sha256,
+  version = tool_pins.version + 1,
+  changed_at = excluded.first_seen
+WHERE tool_pins.sha256 <> excluded.sha256
+RETURNING tool, sha256, version, first_seen, changed_at

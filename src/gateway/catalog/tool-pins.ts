@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { loadStatement, type Database, type Row, type Step } from '#store';
+
+/** What a tool's definition is held to: its digest, and how often that has changed. Times are epoch milliseconds. */
+export interface ToolPin {
+  /** Of the definition, in hex. */
+  readonly sha256: string;
+  /** Counts the definitions that the tool has had, from 1. */
+  readonly version: number;
+  readonly firstSeen: number;
+  /** null at version 1. */
+  readonly changedAt: number | null;
+}
+
+export interface ToolPins {
+  /**
+   * Takes what the tools of a service are defined as now, by name, as digests. Gives their pins; a definition that differs from the one that was
+   * noted last is a new version. Without a pin are tools above the provider's cap. Rejects with the database's error.
+   */
+  note(provider: string, service: string, definitions: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, ToolPin>>;
+}
+
+const LIST = loadStatement(import.meta.url, './sql/list-tool-pins.sql');
+const COUNT = loadStatement(import.meta.url, './sql/count-tool-pins.sql');
+const PUT = loadStatement(import.meta.url, './sql/put-tool-pin.sql');
+const DELETE = loadStatement(import.meta.url, './sql/delete-tool-pin.sql');
+
+export interface ToolPinsOptions {
+  readonly now: () => number;
+  /**
+   * Pins of one service, with those of tools that it lists no more: they are kept so that a tool that comes back otherwise has changed, and the
+   * oldest go first when there are too many.
+   */
+  readonly serviceMax?: number;
+  /** Pins of all services of one provider. */
+  readonly providerMax?: number;
+}
+
+/** Steps of one transaction: calls that are to be billed wait no longer than it takes. */
+const GROUP = 200;
+
+/** A column of both engines and its index can hold these, whatever a tool is called. A digest has a colon, which they have not. */
+const PLAIN = /^[\w./ -]{1,128}$/;
+
+const keyOf = (tool: string) => (PLAIN.test(tool) ? tool : `sha256:${createHash('sha256').update(tool, 'utf16le').digest('hex')}`);
+
+/** The pins of all tools, in the database. Where no definition has changed, nothing is written. */
+export function createToolPins(database: Pick<Database, 'query' | 'batch'>, options: ToolPinsOptions): ToolPins {
+  const { now, serviceMax = 4_000, providerMax = 20_000 } = options;
+
+  const read = async (provider: string, service: string) =>
+    new Map((await database.query(LIST, [provider, service])).map((row) => [row['tool'] as string, toPin(row)]));
+
+  /** How many pins more the provider may have. */
+  async function roomOf(provider: string): Promise<number> {
+    const [row] = await database.query(COUNT, [provider]);
+    return Math.max(0, providerMax - Number(row!['pins']));
+  }
+
+  return {
+    async note(provider, service, definitions) {
+      let pins = await read(provider, service);
+      const keys = new Map([...definitions.keys()].map((tool) => [tool, keyOf(tool)]));
+      const changed = [...definitions].filter(([tool, sha256]) => pins.get(keys.get(tool)!)?.sha256 !== sha256);
+      const fresh = changed.filter(([tool]) => !pins.has(keys.get(tool)!));
+      const room = fresh.length === 0 ? 0 : await roomOf(provider);
+      const tooMany = Math.max(pins.size + fresh.length - serviceMax, fresh.length - room);
+      const gone = forgotten(pins, new Set(keys.values()), tooMany);
+      const unpinned = new Set(fresh.slice(room + gone.length).map(([tool]) => tool));
+      const noted = changed.filter(([tool]) => !unpinned.has(tool));
+      const at = now();
+      const steps: Step[] = [
+        ...gone.map((key) => ({ statement: DELETE, params: [provider, service, key] })),
+        ...noted.map(([tool, sha256]) => ({ statement: PUT, params: [provider, service, keys.get(tool)!, sha256, at] })),
+      ];
+      let written = 0;
+      for (let from = 0; from < steps.length; from += GROUP)
+        for (const row of (await database.batch(steps.slice(from, from + GROUP))).flat()) {
+          pins.set(row['tool'] as string, toPin(row));
+          written++;
+        }
+      if (written < noted.length) pins = await read(provider, service);
+      const found = new Map<string, ToolPin>();
+      for (const [tool, key] of keys) {
+        const pin = pins.get(key);
+        if (pin) found.set(tool, pin);
+      }
+      return found;
+    },
+  };
+}
+
+/** Keys of the oldest pins that are not `listed`, as many as there are too many. */
+function forgotten(pins: ReadonlyMap<string, ToolPin>, listed: ReadonlySet<string>, tooMany: number): readonly string[] {
+  if (tooMany <= 0) return [];
+  return [...pins]
+    .filter(([key]) => !listed.has(key))
+    .sort(([, a], [, b]) => lastChange(a) - lastChange(b))
+    .slice(0, tooMany)
+    .map(([key]) => key);
+}
+
+const lastChange = ({ changedAt, firstSeen }: ToolPin) => changedAt ?? firstSeen;
+
+function toPin(row: Row): ToolPin {
+  const changedAt = row['changed_at'] as bigint | null;
+  return {
+    sha256: row['sha256'] as string,
+    version: Number(row['version']),
+    firstSeen: Number(row['first_seen']),
+    changedAt: changedAt === null ? null : Number(changedAt),
+  };
+}

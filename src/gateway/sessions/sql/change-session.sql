@@ -1,0 +1,2 @@
+UPDATE sessions SET state = $2 WHERE id = $1
+RETURNING id

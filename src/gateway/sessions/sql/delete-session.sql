@@ -1,0 +1,2 @@
+DELETE FROM sessions WHERE id = $1
+RETURNING id

@@ -1,0 +1,87 @@
+import type { Caller } from '#gateway';
+import { LISTS, type ListMethod } from '../catalogue/read-page.ts';
+import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
+import type { JsonRpcError, RequestMessage } from '../message.ts';
+import { ERROR } from '../revisions.ts';
+import { discoverResult, initializeResult } from './about.ts';
+import { fromCursor } from './cursor.ts';
+import { findTools } from './find-tools.ts';
+import { mergedPage } from './merged-list.ts';
+import { OWN_TOOLS } from './own-tools.ts';
+import { resolveRequest, type Resolution } from './resolve.ts';
+import { ownResult } from './result-text.ts';
+import { scopeOf, type Scope } from './scope.ts';
+import { createTables } from './tables.ts';
+import { toClientText } from './to-client.ts';
+import { exposeUri, splitUri } from './uris.ts';
+
+/** A result of the gateway's own as JSON text, or the error in its place. */
+export type OwnAnswer = { readonly result: string } | { readonly error: JsonRpcError };
+
+/** All tool services as one MCP server. It asks nobody: what it lists is what the catalogue knows. */
+export interface Aggregate {
+  /** `selection` is the value of `?services=`, null without one. */
+  scope(caller: Pick<Caller, 'key'>, selection: string | null): Scope;
+  /** One page of a list. */
+  list(method: ListMethod, cursor: unknown, scope: Scope, modern: boolean): OwnAnswer;
+  /** Where a request goes that names a tool, a prompt or a resource. */
+  resolve(message: RequestMessage, scope: Scope): Resolution;
+  /** The result of a call of `find_tools`, JSON text. */
+  find(args: unknown, scope: Scope, modern: boolean): string;
+  /** A message of a service with the URIs of the aggregate. */
+  toClient(text: string, service: string): string;
+  /** A URI of the aggregate as its service knows it; null where there is none in the scope. */
+  uriOf(exposed: string, scope: Scope): { readonly service: string; readonly uri: string } | null;
+  exposeUri(service: string, uri: string): string;
+  discoverResult(): string;
+  initializeResult(revision: string): string;
+}
+
+export interface AggregateOptions {
+  readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'find'>;
+  /** Of this program. */
+  readonly version: string;
+  /** More tools than this are not listed: they are found. */
+  readonly findAbove?: number;
+}
+
+export function createAggregate({ catalogue, version, findAbove = 200 }: AggregateOptions): Aggregate {
+  const tables = createTables(catalogue);
+  const info = { name: 'tollgate', title: 'tollgate', version };
+
+  const tooMany = (scope: Scope) => {
+    let tools = 0;
+    for (const service of scope.services) if ((tools += catalogue.service(service)?.tools.size ?? 0) > findAbove) return true;
+    return false;
+  };
+
+  return {
+    scope: (caller, selection) => scopeOf(catalogue.services(), caller, selection),
+    list(method, cursor, scope, modern) {
+      const after = cursor === undefined || cursor === null ? null : typeof cursor === 'string' ? fromCursor(cursor) : undefined;
+      if (after === undefined || (after === null && typeof cursor === 'string'))
+        return { error: { code: ERROR.invalidParams, message: 'The cursor is none that was given out here; begin without one' } };
+      const { items, nextCursor } =
+        method === 'tools/list' && tooMany(scope)
+          ? { items: OWN_TOOLS, nextCursor: null }
+          : mergedPage(
+              scope.services.flatMap((service) => tables.of(service) ?? []),
+              method,
+              after,
+            );
+      const members = { [LISTS[method].member]: `[${items.join()}]`, ...(nextCursor === null ? {} : { nextCursor: JSON.stringify(nextCursor) }) };
+      return { result: ownResult(members, info, modern, true) };
+    },
+    resolve: (message, scope) => resolveRequest(message, scope, tables),
+    find: (args, scope, modern) => ownResult(findTools(args, scope, { catalogue, tables }), info, modern, false),
+    toClient: (text, service) => toClientText(text, tables.slug(service)),
+    uriOf(exposed, scope) {
+      const split = splitUri(exposed);
+      const service = split && tables.service(split.slug);
+      return service && scope.includes(service) ? { service, uri: split.uri } : null;
+    },
+    exposeUri: (service, uri) => exposeUri(tables.slug(service), uri),
+    discoverResult: () => discoverResult(info),
+    initializeResult: (revision) => initializeResult(info, revision),
+  };
+}

@@ -1,0 +1,27 @@
+/** Where a page of the aggregate ended. What comes after it is the next page, whatever has come and gone meanwhile. */
+export interface Position {
+  readonly slug: string;
+  /** Exposed name or URI of the last element. */
+  readonly key: string;
+}
+
+/** Longer ones were never given out. */
+const TEXT_MAX = 16_384;
+const BASE64URL = /^[A-Za-z0-9_-]+$/;
+
+export function toCursor({ slug, key }: Position): string {
+  return Buffer.from(JSON.stringify([slug, key])).toString('base64url');
+}
+
+/** null where the text is no cursor of ours. */
+export function fromCursor(text: string): Position | null {
+  if (text.length > TEXT_MAX || !BASE64URL.test(text)) return null;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    if (!Array.isArray(value) || value.length !== 2) return null;
+    const [slug, key] = value as readonly unknown[];
+    return typeof slug === 'string' && typeof key === 'string' ? { slug, key } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,126 @@
+import { printable } from '#gateway';
+import { isObject, type JsonRpcError, type RequestMessage } from '../message.ts';
+import { membersOf, RawJsonError, splice, withMembers, type Member } from '../raw-json.ts';
+import { ERROR } from '../revisions.ts';
+import { nearestNames } from './nearest.ts';
+import { splitName } from './names.ts';
+import { OWN } from './own-tools.ts';
+import type { Scope } from './scope.ts';
+import type { ServiceTable, Tables } from './tables.ts';
+import { splitUri } from './uris.ts';
+
+/** Where a request of the aggregate goes. */
+export type Resolution =
+  /** To a service: `text` is the message with the names that its server knows, everything else as it came. */
+  | { readonly kind: 'service'; readonly service: string; readonly text: string }
+  /** The gateway answers `find_tools` itself. */
+  | { readonly kind: 'find'; readonly arguments: unknown }
+  | { readonly kind: 'refused'; readonly error: JsonRpcError };
+
+/** Takes a request apart that names a tool, a prompt or a resource of the aggregate. Other methods belong to no one service and are refused. */
+export function resolveRequest(message: RequestMessage, scope: Scope, tables: Tables): Resolution {
+  try {
+    switch (message.method) {
+      case 'tools/call':
+        return message.params?.['name'] === OWN.call ? resolveWrapped(message, scope, tables) : resolveTool(message, scope, tables);
+      case 'prompts/get':
+        return resolveNamed(message, 'prompts', message.params?.['name'], scope, tables, (name) => setParam(message, 'name', name));
+      case 'resources/read':
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+        return resolveUri(message.params?.['uri'], scope, tables, (uri) => setParam(message, 'uri', uri));
+      case 'completion/complete':
+        return resolveCompletion(message, scope, tables);
+      default:
+        return refused(ERROR.methodNotFound, `${printable(message.method)} is not for one service of several`);
+    }
+  } catch (error) {
+    // What the gateway reads is what the server must read.
+    if (error instanceof RawJsonError) return refused(ERROR.invalidParams, 'A key of the request stands twice in one object');
+    throw error;
+  }
+}
+
+function resolveTool(message: RequestMessage, scope: Scope, tables: Tables): Resolution {
+  const name = message.params?.['name'];
+  if (name === OWN.find) return { kind: 'find', arguments: message.params?.['arguments'] };
+  return resolveNamed(message, 'tools', name, scope, tables, (own) => setParam(message, 'name', own));
+}
+
+/** `call_tool`: its arguments are the name and the arguments of the tool. */
+function resolveWrapped(message: RequestMessage, scope: Scope, tables: Tables): Resolution {
+  const wrapped = message.params?.['arguments'];
+  const params = paramsOf(message);
+  if (!isObject(wrapped)) return refused(ERROR.invalidParams, `${OWN.call} needs the name of a tool and its arguments`);
+  const inner = membersOf(message.text, membersOf(message.text, params.start).get('arguments')!.start).get('arguments');
+  const { name, arguments: given } = wrapped;
+  if (given !== undefined && !isObject(given)) return refused(ERROR.invalidParams, 'The arguments for the tool must be an object');
+  if (name === OWN.find) return { kind: 'find', arguments: given };
+  const rawArguments = inner ? message.text.slice(inner.start, inner.end) : null;
+  return resolveNamed(message, 'tools', name, scope, tables, (own) =>
+    splice(message.text, [withMembers(message.text, params, { name: JSON.stringify(own), arguments: rawArguments })]),
+  );
+}
+
+function resolveNamed(
+  message: RequestMessage,
+  kind: 'tools' | 'prompts',
+  name: unknown,
+  scope: Scope,
+  tables: Tables,
+  rewrite: (own: string) => string,
+): Resolution {
+  if (typeof name !== 'string') return refused(ERROR.invalidParams, `${message.method} needs a name`);
+  const table = tableOf(splitName(name)?.slug, scope, tables);
+  const own = table && ownName(table, kind, name);
+  if (table && own !== null && own !== undefined) return { kind: 'service', service: table.service, text: rewrite(own) };
+  const nearest = nearestNames(name, candidates(table, kind, scope, tables));
+  const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : '';
+  return refused(ERROR.invalidParams, `There is no ${kind === 'tools' ? 'tool' : 'prompt'} ${printable(name)} here.${hint}`, { nearest });
+}
+
+/** What the service calls it; null where it has nothing of the name. A service that could not be asked yet may have it. */
+function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
+  const found = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;
+  if (found !== undefined) return found;
+  const complete = listing.listings.every((one) => one !== null && !one.truncated);
+  return complete ? null : splitName(exposed)!.rest;
+}
+
+function* candidates(first: ServiceTable | null, kind: 'tools' | 'prompts', scope: Scope, tables: Tables): Generator<string> {
+  if (first) yield* first[kind].keys();
+  for (const service of scope.services) if (service !== first?.service) yield* tables.of(service)?.[kind].keys() ?? [];
+  if (kind === 'tools') yield* Object.values(OWN);
+}
+
+function resolveUri(exposed: unknown, scope: Scope, tables: Tables, rewrite: (uri: string) => string): Resolution {
+  if (typeof exposed !== 'string') return refused(ERROR.invalidParams, 'The request needs a uri');
+  const split = splitUri(exposed);
+  const table = tableOf(split?.slug, scope, tables);
+  if (!split || !table) return refused(ERROR.invalidParams, `There is no resource ${printable(exposed)} here`);
+  return { kind: 'service', service: table.service, text: rewrite(split.uri) };
+}
+
+function resolveCompletion(message: RequestMessage, scope: Scope, tables: Tables): Resolution {
+  const ref = message.params?.['ref'];
+  if (!isObject(ref)) return refused(ERROR.invalidParams, 'completion/complete needs a ref');
+  const place = membersOf(message.text, paramsOf(message).start).get('ref')!;
+  const setRef = (key: string) => (value: string) => splice(message.text, [withMembers(message.text, place, { [key]: JSON.stringify(value) })]);
+  if (ref['type'] === 'ref/prompt') return resolveNamed(message, 'prompts', ref['name'], scope, tables, setRef('name'));
+  return resolveUri(ref['uri'], scope, tables, setRef('uri'));
+}
+
+function tableOf(slug: string | undefined, scope: Scope, tables: Tables): ServiceTable | null {
+  const service = slug === undefined ? null : tables.service(slug);
+  return service !== null && scope.includes(service) ? tables.of(service) : null;
+}
+
+const paramsOf = ({ members }: RequestMessage): Member => members.get('params')!;
+
+function setParam(message: RequestMessage, key: string, value: string): string {
+  return splice(message.text, [withMembers(message.text, paramsOf(message), { [key]: JSON.stringify(value) })]);
+}
+
+function refused(code: number, text: string, data?: unknown): Resolution {
+  return { kind: 'refused', error: { code, message: text, ...(data === undefined ? {} : { data }) } };
+}

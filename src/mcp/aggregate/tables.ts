@@ -1,0 +1,87 @@
+import type { ListedItem } from '../catalogue/listing.ts';
+import type { ServiceListing, ServiceTool } from '../catalogue/merge-listings.ts';
+import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
+import { exposedNames } from './names.ts';
+import { slugsOf } from './slugs.ts';
+import { exposeUri } from './uris.ts';
+
+/** What a service has, by what it is called in the aggregate, each in the order of those names. */
+export interface ServiceTable {
+  readonly service: string;
+  readonly slug: string;
+  readonly listing: ServiceListing;
+  readonly tools: ReadonlyMap<string, ServiceTool>;
+  readonly prompts: ReadonlyMap<string, ListedItem>;
+  readonly resources: ReadonlyMap<string, ListedItem>;
+  readonly resourceTemplates: ReadonlyMap<string, ListedItem>;
+  /** Exposed names of tools by their own. */
+  readonly toolNames: ReadonlyMap<string, string>;
+}
+
+export interface Tables {
+  /** null where there is no such service. */
+  of(service: string): ServiceTable | null;
+  /** A service that is gone keeps its slug. */
+  slug(service: string): string;
+  /** The service of a slug; null where there is none. */
+  service(slug: string): string | null;
+}
+
+/** The names of the aggregate over the whole catalogue, made where they are asked for and kept until what they are of changes. */
+export function createTables(catalogue: Pick<ToolCatalogue, 'services' | 'service'>): Tables {
+  const tables = new WeakMap<ServiceListing, ServiceTable>();
+  let of: readonly string[] | null = null;
+  let slugs: ReadonlyMap<string, string> = new Map();
+  let services: ReadonlyMap<string, string> = new Map();
+
+  const sync = () => {
+    const now = catalogue.services();
+    if (now === of) return;
+    of = now;
+    slugs = slugsOf(now);
+    services = new Map([...slugs].map(([service, slug]) => [slug, service]));
+  };
+
+  return {
+    of(service) {
+      sync();
+      const listing = catalogue.service(service);
+      const slug = slugs.get(service);
+      if (!listing || slug === undefined) return null;
+      let table = tables.get(listing);
+      if (table?.slug !== slug) tables.set(listing, (table = toTable(listing, slug)));
+      return table;
+    },
+    slug(service) {
+      sync();
+      return slugs.get(service) ?? slugsOf([service]).get(service)!;
+    },
+    service(slug) {
+      sync();
+      return services.get(slug) ?? null;
+    },
+  };
+}
+
+function toTable(listing: ServiceListing, slug: string): ServiceTable {
+  const toolNames = exposedNames(slug, [...listing.tools.keys()]);
+  const promptNames = exposedNames(
+    slug,
+    listing.prompts.map(({ key }) => key),
+  );
+  const byUri = (items: readonly ListedItem[]) => ordered(items.map((item) => [exposeUri(slug, item.key), item]));
+  return {
+    service: listing.service,
+    slug,
+    listing,
+    toolNames,
+    tools: ordered([...listing.tools].map(([name, tool]) => [toolNames.get(name)!, tool])),
+    prompts: ordered(listing.prompts.map((prompt) => [promptNames.get(prompt.key)!, prompt])),
+    resources: byUri(listing.resources),
+    resourceTemplates: byUri(listing.resourceTemplates),
+  };
+}
+
+function ordered<T>(entries: readonly (readonly [string, T])[]): ReadonlyMap<string, T> {
+  return new Map(entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+}

@@ -1,0 +1,92 @@
+import { viewDefinition, viewToolCallPrice, type Offer, type ToolDefinition } from '#gateway';
+import { isObject } from '../message.ts';
+import { elementsOf, membersOf, RawJsonError, splice, withMembers, type Edit } from '../raw-json.ts';
+import { readTool } from './tool-entry.ts';
+import type { ToolCatalogue } from './tool-catalogue.ts';
+
+/** Members of a tool's `_meta` that are the gateway's; what a server writes there is replaced. */
+export const TOOL_META = { price: 'tollgate/price', definition: 'tollgate/definition' } as const;
+
+export interface DecorateOptions {
+  readonly catalogue: Pick<ToolCatalogue, 'listingOf' | 'stale'>;
+  readonly now: () => number;
+}
+
+/**
+ * Writes into each tool of a `tools/list` result (JSON text) what it costs and whether its definition is still what it was. Everything else stays as
+ * it came. `offers`: all that a call of the service may be sent to. A text that is no such result comes back unchanged.
+ */
+export type Decorate = (text: string, offer: Offer, offers?: readonly Offer[]) => string;
+
+export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
+  return (text, offer, offers = [offer]) => {
+    const listing = catalogue.listingOf(offer);
+    let stale = false;
+
+    /** A definition that is not the pinned one is shown as the change that it is, before it is noted. */
+    const definitionOf = (name: string, tool: string): ToolDefinition => {
+      const known = listing?.tools.get(name);
+      if (known?.text === tool) return known.definition;
+      const { sha256, remoteRef } = readTool(tool);
+      if (known?.definition.sha256 === sha256) return known.definition;
+      stale = true;
+      const version = known ? known.definition.version : listing && !listing.truncated ? 0 : null;
+      return { sha256, remoteRef, version: version === null ? null : version + 1, changedAt: version ? now() : null };
+    };
+
+    const common = JSON.stringify(viewToolCallPrice(offer, '', offers));
+    const priceOf = (tool: string) =>
+      offers.some(({ variants }) => Object.hasOwn(variants, tool)) ? JSON.stringify(viewToolCallPrice(offer, tool, offers)) : common;
+
+    const decorateOne = (written: string): string | null => {
+      const tool = readOnce(written);
+      return tool && writeMeta(tool.text, priceOf(tool.name), definitionOf(tool.name, tool.text));
+    };
+
+    try {
+      const list = membersOf(text).get('tools');
+      if (!list) return text;
+      const edits: Edit[] = [];
+      for (const { start, end } of elementsOf(text, list.start)) {
+        const decorated = decorateOne(text.slice(start, end));
+        if (decorated !== null) edits.push({ start, end, text: decorated });
+      }
+      return splice(text, edits);
+    } catch (error) {
+      if (error instanceof RawJsonError) return text;
+      throw error;
+    } finally {
+      if (stale) catalogue.stale(offer);
+    }
+  };
+}
+
+/** A tool as an object in which no key stands twice: where one does, the last counts, as for most who read it. null for what has no name. */
+function readOnce(written: string): { readonly text: string; readonly name: string } | null {
+  try {
+    const member = membersOf(written).get('name');
+    const name: unknown = member && JSON.parse(written.slice(member.start, member.end));
+    return typeof name === 'string' ? { text: written, name } : null;
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    const value: unknown = JSON.parse(written);
+    const name = isObject(value) ? value['name'] : null;
+    return typeof name === 'string' ? { text: JSON.stringify(value), name } : null;
+  }
+}
+
+/** The tool (JSON text, no key twice) with price (JSON text) and definition in its `_meta`. A `_meta` that is no object, or has a key twice, is replaced. */
+export function writeMeta(tool: string, price: string, definition: ToolDefinition, more: Readonly<Record<string, string>> = {}): string {
+  const members = { [TOOL_META.price]: price, [TOOL_META.definition]: JSON.stringify(viewDefinition(definition)) };
+  const whole = { start: 0, end: tool.length };
+  const old = membersOf(tool).get('_meta');
+  let meta: string | null = null;
+  if (old)
+    try {
+      meta = withMembers(tool, old, members).text;
+    } catch (error) {
+      if (!(error instanceof RawJsonError)) throw error;
+    }
+  meta ??= `{${Object.entries(members).map(([key, value]) => `${JSON.stringify(key)}:${value}`)}}`;
+  return withMembers(tool, whole, { ...more, _meta: meta }).text;
+}

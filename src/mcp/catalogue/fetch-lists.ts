@@ -1,0 +1,77 @@
+import type { Offer } from '#gateway';
+import type { ServerFacts } from '../turn.ts';
+import type { ListedItem } from './listing.ts';
+import { readPage, type ListMethod } from './read-page.ts';
+
+export interface FetchDeps {
+  /** What the server of an offer told of itself. */
+  readonly facts: (offer: Offer, signal: AbortSignal) => Promise<ServerFacts>;
+  /** One page of a list, asked for the gateway itself: JSON text of the result; null where the server has no such method. */
+  readonly list: (offer: Offer, method: ListMethod, cursor: string | null, signal: AbortSignal) => Promise<string | null>;
+}
+
+export interface FetchLimits {
+  /** Pages of one list. */
+  readonly pagesMax: number;
+  /** Elements of one list. */
+  readonly itemsMax: number;
+  /** Characters of one element, which is about its bytes. */
+  readonly itemMax: number;
+  /** Characters of all lists together. */
+  readonly sizeMax: number;
+}
+
+export interface FetchedLists {
+  readonly facts: ServerFacts;
+  readonly lists: Readonly<Record<ListMethod, readonly ListedItem[]>>;
+  /** Characters. */
+  readonly size: number;
+  readonly truncated: boolean;
+}
+
+/** Characters of a name, or of a URI. */
+const KEY_MAX = 1_024;
+
+/** All lists of one server, within the limits. Rejects where the server cannot be asked or answers what is no list. */
+export async function fetchLists(offer: Offer, { facts, list }: FetchDeps, limits: FetchLimits, signal: AbortSignal): Promise<FetchedLists> {
+  const told = await facts(offer, signal);
+  let size = 0;
+  let truncated = false;
+
+  const readAll = async (method: ListMethod): Promise<readonly ListedItem[]> => {
+    const items = new Map<string, ListedItem>();
+    const cursors = new Set<string>();
+    let cursor: string | null = null;
+    for (let page = 0; page < limits.pagesMax; page++) {
+      signal.throwIfAborted();
+      const text: string | null = await list(offer, method, cursor, signal);
+      if (text === null) return [];
+      const read = readPage(text, method, { keyMax: KEY_MAX, itemMax: limits.itemMax, itemsMax: limits.itemsMax });
+      truncated ||= read.passedOver;
+      for (const item of read.items) {
+        if (items.has(item.key)) continue;
+        if (items.size >= limits.itemsMax || size + item.text.length > limits.sizeMax) {
+          truncated = true;
+          return [...items.values()];
+        }
+        items.set(item.key, item);
+        size += item.text.length;
+      }
+      cursor = read.nextCursor;
+      // A server that gives the same cursor again would do so for ever.
+      if (cursor === null || cursors.has(cursor)) return [...items.values()];
+      cursors.add(cursor);
+    }
+    truncated = true;
+    return [...items.values()];
+  };
+
+  const has = (capability: string) => Object.hasOwn(told.capabilities, capability);
+  const lists = {
+    'tools/list': await readAll('tools/list'),
+    'resources/list': has('resources') ? await readAll('resources/list') : [],
+    'resources/templates/list': has('resources') ? await readAll('resources/templates/list') : [],
+    'prompts/list': has('prompts') ? await readAll('prompts/list') : [],
+  };
+  return { facts: told, lists, size, truncated };
+}

@@ -1,0 +1,42 @@
+import type { ListedTool } from '#gateway';
+import type { JsonObject } from '../message.ts';
+import type { ServerFacts } from '../turn.ts';
+import type { SearchIndex } from './search-index.ts';
+
+/** A tool as its server lists it: everything in it is a stranger's word. */
+export interface ToolEntry extends ListedTool {
+  /** The definition, JSON text as it came. No key of it stands twice. */
+  readonly text: string;
+  readonly inputSchema: JsonObject | null;
+}
+
+/** A resource by its URI, a template by its URI template, a prompt by its name. */
+export interface ListedItem {
+  readonly key: string;
+  /** JSON text as it came. No key of it stands twice. */
+  readonly text: string;
+}
+
+/** The kinds of lists that change on their own, as notifications name them. */
+export const KINDS = ['tools', 'resources', 'prompts'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** What the server of one offer lists, as far as the caps let it. */
+export interface ServerListing {
+  readonly facts: ServerFacts;
+  /** By name, in the server's order. Of several with one name, the first. */
+  readonly tools: ReadonlyMap<string, ToolEntry>;
+  readonly resources: readonly ListedItem[];
+  readonly resourceTemplates: readonly ListedItem[];
+  readonly prompts: readonly ListedItem[];
+  /** Finds tools by words. */
+  readonly index: SearchIndex;
+  /** Epoch milliseconds. */
+  readonly fetchedAt: number;
+  /** There is more than what is here. */
+  readonly truncated: boolean;
+  /** Characters that it holds, for the caps. */
+  readonly size: number;
+  /** Of each kind, a digest: equal where nothing has changed. */
+  readonly digests: Readonly<Record<Kind, string>>;
+}

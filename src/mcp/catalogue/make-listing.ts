@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Offer, ToolPin } from '#gateway';
+import type { FetchedLists } from './fetch-lists.ts';
+import type { ListedItem, ServerListing, ToolEntry } from './listing.ts';
+import { indexTools } from './search-index.ts';
+import { readTool, toEntry, type ReadTool } from './tool-entry.ts';
+
+/** Tools that are read in one go: others' calls wait meanwhile. */
+const IN_ONE_GO = 100;
+
+export interface MakeListing {
+  readonly offer: Offer;
+  readonly fetched: FetchedLists;
+  /** What was known before; entries that are still right are kept, with all that hangs on them. */
+  readonly before: ServerListing | null;
+  /** Pins of the definitions, by tool name as their digests; null where the database does not answer. */
+  readonly pin: (definitions: ReadonlyMap<string, string>) => Promise<ReadonlyMap<string, ToolPin> | null>;
+  readonly now: () => number;
+}
+
+/** What a server lists, read, pinned and indexed. */
+export async function makeListing({ offer, fetched, before, pin, now }: MakeListing): Promise<ServerListing> {
+  const { lists, facts, size, truncated } = fetched;
+  const read: (ReadTool | ToolEntry)[] = [];
+  for (const [index, { key, text }] of lists['tools/list'].entries()) {
+    const known = before?.tools.get(key);
+    read.push(known?.text === text ? known : readTool(text));
+    if (index % IN_ONE_GO === IN_ONE_GO - 1) await nextTurn();
+  }
+  const pins = await pin(new Map(read.map((tool) => [tool.name, sha256Of(tool)])));
+  const tools = new Map<string, ToolEntry>();
+  for (const tool of read) tools.set(tool.name, pinned(tool, pins ? (pins.get(tool.name) ?? null) : before?.tools.get(tool.name)?.definition));
+
+  const same = before !== null && tools.size === before.tools.size && read.every((tool) => tool === before.tools.get(tool.name));
+  const index = same ? before.index : indexTools(tools.values(), `${offer.service} ${offer.displayName}`);
+  return {
+    facts,
+    tools,
+    resources: lists['resources/list'],
+    resourceTemplates: lists['resources/templates/list'],
+    prompts: lists['prompts/list'],
+    index,
+    fetchedAt: now(),
+    truncated,
+    size,
+    digests: {
+      tools: digest([...tools.values()].map(({ text, definition }) => `${definition.version} ${text}`)),
+      resources: digest(textsOf(lists['resources/list']).concat('', textsOf(lists['resources/templates/list']))),
+      prompts: digest(textsOf(lists['prompts/list'])),
+    },
+  };
+}
+
+const textsOf = (items: readonly ListedItem[]): readonly string[] => items.map(({ text }) => text);
+
+const sha256Of = (tool: ReadTool | ToolEntry) => ('definition' in tool ? tool.definition.sha256 : tool.sha256);
+
+type KnownPin = Pick<ToolPin, 'sha256' | 'changedAt'> & { readonly version: number | null };
+
+/** The entry with its pin. One that says so already stays the same object. */
+function pinned(tool: ReadTool | ToolEntry, pin: KnownPin | null | undefined): ToolEntry {
+  const of = pin && pin.version !== null && pin.sha256 === sha256Of(tool) ? { version: pin.version, changedAt: pin.changedAt } : NO_PIN;
+  if ('definition' in tool) {
+    const { definition } = tool;
+    if (definition.version === of.version && definition.changedAt === of.changedAt) return tool;
+    return toEntry({ ...readingOf(tool), sha256: definition.sha256, remoteRef: definition.remoteRef }, of);
+  }
+  return toEntry(tool, of);
+}
+
+const NO_PIN = { version: null, changedAt: null } as const;
+
+const readingOf = ({ name, title, description, text }: ToolEntry) => ({ name, title, description, text });
+
+function digest(texts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(`${text.length} `).update(text);
+  return hash.digest('base64url');
+}

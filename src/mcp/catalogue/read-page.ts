@@ -1,0 +1,74 @@
+import { isObject } from '../message.ts';
+import { elementsOf, membersOf, RawJsonError } from '../raw-json.ts';
+import type { ListedItem } from './listing.ts';
+
+/** The lists of a server: the method, the member of its result that is the list, and what an element is known by. */
+export const LISTS = {
+  'tools/list': { member: 'tools', key: 'name' },
+  'resources/list': { member: 'resources', key: 'uri' },
+  'resources/templates/list': { member: 'resourceTemplates', key: 'uriTemplate' },
+  'prompts/list': { member: 'prompts', key: 'name' },
+} as const;
+export type ListMethod = keyof typeof LISTS;
+
+export interface Page {
+  readonly items: readonly ListedItem[];
+  /** Elements were passed over: what they are known by is missing or too long, they are too long, or a key stands twice. */
+  readonly passedOver: boolean;
+  readonly nextCursor: string | null;
+}
+
+export interface PageLimits {
+  /** Characters of what an element is known by. */
+  readonly keyMax: number;
+  /** Characters of an element. */
+  readonly itemMax: number;
+  readonly itemsMax: number;
+}
+
+/** One page of a list, of the JSON text of the result. Throws RawJsonError where it is none. */
+export function readPage(text: string, method: ListMethod, { keyMax, itemMax, itemsMax }: PageLimits): Page {
+  const { member, key } = LISTS[method];
+  const members = membersOf(text);
+  const list = members.get(member);
+  if (!list) throw new RawJsonError(`the result of ${method} has no ${member}`);
+  const items: ListedItem[] = [];
+  let passedOver = false;
+  for (const { start, end } of elementsOf(text, list.start)) {
+    if (items.length >= itemsMax) {
+      passedOver = true;
+      break;
+    }
+    const name = end - start > itemMax ? null : keyOf(text.slice(start, end), key);
+    if (name === null || name === '' || name.length > keyMax) passedOver = true;
+    else items.push({ key: name, text: ownText(text.slice(start, end)) });
+  }
+  const cursor = members.get('nextCursor');
+  const next: unknown = cursor && parse(text.slice(cursor.start, cursor.end));
+  return { items, passedOver, nextCursor: typeof next === 'string' ? next : null };
+}
+
+/** What an element is known by; null where it is no object that says so once. */
+function keyOf(text: string, key: string): string | null {
+  try {
+    const value = parse(text);
+    // Readers differ in which of two they take.
+    membersOf(text);
+    const name = isObject(value) ? value[key] : null;
+    return typeof name === 'string' ? name : null;
+  } catch (error) {
+    if (error instanceof RawJsonError) return null;
+    throw error;
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new RawJsonError('a part of a list is no JSON');
+  }
+}
+
+/** A copy: a part of a text keeps all of it in memory. */
+const ownText = (text: string) => Buffer.from(text).toString();

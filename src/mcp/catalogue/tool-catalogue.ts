@@ -1,0 +1,237 @@
+import type { Catalog, Offer, ToolListings, ToolPins } from '#gateway';
+import { fetchLists, type FetchDeps, type FetchLimits } from './fetch-lists.ts';
+import { KINDS, type Kind, type ServerListing, type ToolEntry } from './listing.ts';
+import { makeListing } from './make-listing.ts';
+import { createRefresher } from './refresher.ts';
+import { searchTools } from './search-index.ts';
+import { isCurrent, mergeListings, type ServiceListing, type ServiceTool } from './merge-listings.ts';
+
+export interface FoundTool extends ServiceTool {
+  readonly service: string;
+}
+
+export interface FindOptions {
+  readonly limit: number;
+  /** Services that are searched; null is all. */
+  readonly services: readonly string[] | null;
+}
+
+/** What has changed in the lists of a service. */
+export interface Change {
+  readonly service: string;
+  readonly kinds: readonly Kind[];
+}
+
+/** What the servers of all tool offers list. */
+export interface ToolCatalogue extends ToolListings {
+  toolsOf(offer: Offer): readonly ToolEntry[] | null;
+  /** null where the server was never reached. */
+  listingOf(offer: Offer): ServerListing | null;
+  /** The input schema of a tool, parsed; null where it is not known. */
+  schemaOf(offer: Offer, tool: string): object | null;
+  /** Names of all tool services, in order. */
+  services(): readonly string[];
+  /** null where there is no such service. */
+  service(name: string): ServiceListing | null;
+  /** The tools that say most of the query's words, best first. The same query on the same tools gives the same, in the same order. */
+  find(query: string, options: FindOptions): readonly FoundTool[];
+  /** The server of the offer lists something else than what is known: it is asked soon. */
+  stale(offer: Offer): void;
+  onChanged(listener: (change: Change) => void): () => void;
+  /** Resolves when every offer that can be reached was asked once. */
+  settled(): Promise<void>;
+  close(): void;
+}
+
+export interface ToolCatalogueOptions extends FetchDeps {
+  readonly catalog: Pick<Catalog, 'offers' | 'version'>;
+  readonly pins: ToolPins;
+  /** Whether the provider of an offer is connected; default always. */
+  readonly present?: (offer: Offer) => boolean;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly onError: (error: Error, offer: Offer) => void;
+  readonly refreshMs?: number;
+  readonly gapMs?: number;
+  readonly timeoutMs?: number;
+  readonly concurrency?: number;
+  readonly tickMs?: number;
+  readonly limits?: Partial<CatalogueLimits>;
+}
+
+export interface CatalogueLimits extends FetchLimits {
+  /** Characters of all services of one provider. */
+  readonly providerSizeMax: number;
+  /** Characters of everything. */
+  readonly totalSizeMax: number;
+}
+
+const MIB = 1024 * 1024;
+const LIMITS: CatalogueLimits = {
+  pagesMax: 50,
+  itemsMax: 2_000,
+  itemMax: 64 * 1024,
+  sizeMax: 4 * MIB,
+  providerSizeMax: 16 * MIB,
+  totalSizeMax: 512 * MIB,
+};
+
+/**
+ * Asks the servers of all tool offers what they have, for the gateway itself and in the background: at once when an offer appears or changes, then
+ * every now and then. Of a server that cannot be reached, what it said last stands. Nothing that a definition refers to is ever fetched.
+ */
+export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogue {
+  const { catalog, pins, now, present = () => true, onError } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const listings = new Map<string, ServerListing>();
+  const views = new Map<string, ServiceListing>();
+  const listeners = new Set<(change: Change) => void>();
+  let offers: ReadonlyMap<string, Offer> = new Map();
+  let groups: ReadonlyMap<string, readonly Offer[]> = new Map();
+  let names: readonly string[] = [];
+  let seen = -1;
+  let version = 0;
+
+  const tell = (service: string, kinds: readonly Kind[]) => {
+    version++;
+    for (const listener of listeners) listener({ service, kinds });
+  };
+
+  const refresher = createRefresher<Offer>({
+    refresh,
+    idOf: ({ id }) => id,
+    ownerOf: ({ provider }) => provider.id,
+    present,
+    now,
+    random: options.random,
+    everyMs: options.refreshMs ?? 300_000,
+    gapMs: options.gapMs ?? 10_000,
+    timeoutMs: options.timeoutMs ?? 30_000,
+    concurrency: options.concurrency ?? 8,
+    concurrencyOfOwner: 2,
+    tickMs: options.tickMs ?? 1_000,
+    onFailed: (offer, error) => onError(error, offer),
+  });
+
+  async function refresh(offer: Offer, signal: AbortSignal): Promise<void> {
+    const fetched = await fetchLists(offer, options, { ...limits, sizeMax: roomOf(offer) }, signal);
+    const before = listings.get(offer.id) ?? null;
+    const pin = async (definitions: ReadonlyMap<string, string>) => {
+      try {
+        return await pins.note(offer.provider.id, offer.service, definitions);
+      } catch (error) {
+        // The list itself is right, and what was known of its versions stands.
+        onError(error as Error, offer);
+        return null;
+      }
+    };
+    const listing = await makeListing({ offer, fetched, before, pin, now });
+    if (signal.aborted || !offers.has(offer.id)) return;
+    listings.set(offer.id, listing);
+    const changed = KINDS.filter((kind) => listing.digests[kind] !== before?.digests[kind]);
+    if (changed.length > 0) tell(offer.service, changed);
+  }
+
+  /** Characters that the lists of an offer may have, beside those of the others. */
+  function roomOf(offer: Offer): number {
+    let total = 0;
+    let own = 0;
+    for (const [id, { size }] of listings) {
+      if (id === offer.id) continue;
+      total += size;
+      if (offers.get(id)?.provider.id === offer.provider.id) own += size;
+    }
+    return Math.max(0, Math.min(limits.sizeMax, limits.providerSizeMax - own, limits.totalSizeMax - total));
+  }
+
+  /** Takes over the offers that there are now. */
+  function sync(): void {
+    if (seen === catalog.version()) return;
+    seen = catalog.version();
+    const before = groups;
+    const all = catalog.offers('tool');
+    offers = new Map(all.map((offer) => [offer.id, offer]));
+    groups = Map.groupBy(all, ({ service }) => service);
+    names = [...groups.keys()].sort();
+    for (const id of listings.keys()) if (!offers.has(id)) listings.delete(id);
+    for (const service of views.keys()) if (!groups.has(service)) views.delete(service);
+    // Of a new service nothing is known yet.
+    for (const [service, group] of before) if (shownOf(group) !== shownOf(groups.get(service))) tell(service, KINDS);
+    refresher.keep(all);
+  }
+
+  const listingOf = ({ id }: Offer) => listings.get(id) ?? null;
+
+  function service(name: string): ServiceListing | null {
+    sync();
+    const group = groups.get(name);
+    if (!group) return null;
+    let view = views.get(name);
+    if (!view || !isCurrent(view, group, listingOf)) views.set(name, (view = mergeListings(group, listingOf)));
+    return view;
+  }
+
+  // Nobody may ask for long, and what an offer has is to be known when somebody does.
+  const watch = setInterval(sync, options.tickMs ?? 1_000).unref();
+  sync();
+
+  return {
+    version: () => version,
+    listingOf,
+    toolsOf(offer) {
+      const listing = listingOf(offer);
+      return listing && [...listing.tools.values()];
+    },
+    schemaOf: (offer, tool) => listingOf(offer)?.tools.get(tool)?.inputSchema ?? null,
+    services() {
+      sync();
+      return names;
+    },
+    service,
+    find(query, { limit, services }) {
+      sync();
+      const searched = (services ?? names).flatMap((name) => {
+        const view = service(name);
+        return view ? view.listings.flatMap((listing) => (listing ? [[view, listing.index] as const] : [])) : [];
+      });
+      const best = new Map<ServiceTool, { readonly found: FoundTool; readonly score: number }>();
+      // Several providers may list the same tool, which is found once.
+      const providers = searched.reduce((most, [{ offers: of }]) => Math.max(most, of.length), 1);
+      for (const { of, name, score } of searchTools(query, searched, limit * providers)) {
+        const tool = of.tools.get(name);
+        if (tool && (best.get(tool)?.score ?? -1) < score) best.set(tool, { found: { ...tool, service: of.service }, score });
+      }
+      return [...best.values()]
+        .sort((a, b) => b.score - a.score || compare(a.found.service, b.found.service) || compare(a.found.tool.name, b.found.tool.name))
+        .slice(0, limit)
+        .map(({ found }) => found);
+    },
+    stale: ({ id }) => refresher.stale(id),
+    onChanged(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    settled() {
+      sync();
+      return refresher.settled();
+    },
+    close() {
+      clearInterval(watch);
+      refresher.close();
+      listeners.clear();
+    },
+  };
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** What a client sees of a service's offers themselves: an offer of the same price in place of another is no change. */
+function shownOf(offers: readonly Offer[] | undefined): string {
+  if (!offers) return '';
+  const priceOf = ({ id, price, variants, priceCap }: Offer) =>
+    `${id} ${price.id} ${priceCap} ${Object.entries(variants)
+      .map(([name, { id: of }]) => `${name}=${of}`)
+      .sort()
+      .join()}`;
+  return offers.map(priceOf).sort().join('\n');
+}

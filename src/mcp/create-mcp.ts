@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyPluginAsync } from 'fastify';
+import {
+  createKeepAlive,
+  GatewayError,
+  type Catalog,
+  type Config,
+  type Idempotency,
+  type Offer,
+  type PaymentTerms,
+  type Pipeline,
+  type SessionStore,
+  type ToolListings,
+  type ToolPins,
+} from '#gateway';
+import { createAggregate } from './aggregate/aggregate.ts';
+import { createAggregateListens } from './aggregate/listen.ts';
+import { createAggregateDoor } from './aggregate/standalone-door.ts';
+import { createDecorate } from './catalogue/decorate.ts';
+import { createToolCatalogue } from './catalogue/tool-catalogue.ts';
+import { createClientRequests } from './client-requests.ts';
+import { createReach } from './free-call.ts';
+import { createHeldCalls } from './held-calls.ts';
+import { createLegacyToLegacy } from './legs/legacy-to-legacy.ts';
+import { createLegacyToModern } from './legs/legacy-to-modern.ts';
+import { initializeResult } from './legs/legacy-to-modern/initialize-result.ts';
+import { createModernToLegacy } from './legs/modern-to-legacy.ts';
+import { createModernToModern } from './legs/modern-to-modern.ts';
+import { createListens } from './listen.ts';
+import { createOwnLists } from './own-lists.ts';
+import { createReplays } from './replays.ts';
+import { createRunTurn, pinned } from './run-turn.ts';
+import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
+import { createSeals } from './seal.ts';
+import { createServers } from './servers.ts';
+import { createSessionDoor } from './session-door.ts';
+import { createSessions } from './sessions.ts';
+import { createStandalone } from './standalone.ts';
+import { createUpstreamSessions } from './upstream-sessions.ts';
+
+export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'onError'> {
+  readonly pipeline: Pipeline;
+  readonly catalog: Catalog;
+  readonly idempotency: Idempotency;
+  readonly sessions: SessionStore;
+  readonly pins: ToolPins;
+  /** Whether the provider of an offer is connected. */
+  readonly present: (offer: Offer) => boolean;
+  readonly terms: PaymentTerms;
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp'>;
+  /** For what clients carry, shared by all gateways of one installation. */
+  readonly secret: Buffer;
+  readonly version: string;
+  readonly now: () => number;
+  readonly random: () => number;
+  /** Told of servers whose lists could not be had. */
+  readonly onUnlisted: (error: Error, offer: Offer) => void;
+  /** A stream that is silent this long gets a comment; default 15 s. */
+  readonly keepAliveMs?: number;
+}
+
+/** MCP as one thing: its routes, and what it keeps. */
+export interface Mcp {
+  readonly routes: FastifyPluginAsync;
+  /** The tools of all services, for the market's pages. */
+  readonly listings: ToolListings;
+  /** What is open at this moment. */
+  counts(): { readonly sessions: number; readonly heldCalls: number; readonly listens: number };
+  /** The gateway stops: those who only listen are sent away, so that nobody waits for them. */
+  drain(): void;
+  close(): Promise<void>;
+}
+
+/** A round of a call, with the time that a person takes to answer what a server asks. */
+const STATE_TTL_MS = 10 * 60_000;
+const KEEP_ALIVE_MS = 15_000;
+const SWEEP_MS = 5_000;
+/** A session in which lists are fetched is not kept for the next time. */
+const OWN_SESSION_IDLE_MS = 5_000;
+
+export function createMcp(options: McpOptions): Mcp {
+  const { pipeline, catalog, config, now, version } = options;
+  const { replyBytesMax } = config.upstream;
+  const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/mcp' });
+  const keepAlive = createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS);
+  const seals = createSeals({ secret: options.secret, ttlMs: STATE_TTL_MS, now });
+  const servers = createServers({ version, replyBytesMax, now });
+
+  const offerOf = (id: string): Offer | null => {
+    try {
+      return catalog.resolve(pinned(id), 'tool').offers.find((offer) => offer.id === id) ?? null;
+    } catch (error) {
+      // A provider may be gone for good.
+      if (error instanceof GatewayError) return null;
+      throw error;
+    }
+  };
+  const sessions = createSessions({ store: options.sessions, config: config.mcp, offerOf, initializeResult, reach: createReach(pipeline), now, onError });
+  const clientRequests = createClientRequests();
+  const upstreamSessions = createUpstreamSessions({ version, replyBytesMax });
+  const held = createHeldCalls({ nodeId: randomUUID() });
+  const modernToLegacy = createModernToLegacy({ sessions: upstreamSessions, held, seals, replyBytesMax });
+  // The schemas of tools are known once their servers have been asked, which takes the legs.
+  const ownSessions = createUpstreamSessions({ version, replyBytesMax, idleMs: OWN_SESSION_IDLE_MS });
+  const ownLegs = {
+    modern: createModernToModern({ seals, replyBytesMax, schemaOf: () => null, version }),
+    legacy: createModernToLegacy({ sessions: ownSessions, held, seals, replyBytesMax }),
+  };
+  const catalogue = createToolCatalogue({
+    ...createOwnLists({ pipeline, servers, legs: ownLegs, version }),
+    catalog,
+    pins: options.pins,
+    present: options.present,
+    now,
+    random: options.random,
+    onError: options.onUnlisted,
+  });
+  const { schemaOf } = catalogue;
+  const decorate = createDecorate({ catalogue, now });
+  const modernToModern = createModernToModern({ seals, replyBytesMax, schemaOf, version });
+  const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew });
+  const bridge = createLegacyToModern({ clientRequests, schemaOf, replyBytesMax });
+  const listens = createListens({ max: config.mcp.listensMax, bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern });
+  const replays = createReplays({ now });
+
+  const runTurn = createRunTurn({
+    pipeline,
+    idempotency: options.idempotency,
+    servers,
+    terms: options.terms,
+    legs: {
+      modern: { modern: modernToModern, legacy: modernToLegacy },
+      bare: { modern: modernToModern, legacy: modernToLegacy },
+      legacy: { modern: bridge.leg, legacy: raw.leg },
+    },
+    schemaOf,
+    decorate: (result, offer, { session, service }) => decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
+    onError,
+  });
+  const { receipts } = config.billing;
+  const toService = createStandalone({ runTurn, seals, receipts });
+  const aggregate = createAggregate({ catalogue, version });
+  const aggregateListens = createAggregateListens({ aggregate, catalogue, toService, max: config.mcp.listensMax, bytesMax: replyBytesMax });
+  const toAll = createAggregateDoor({ aggregate, toService, listen: aggregateListens.listen });
+  const sessionDoor = createSessionDoor({ pipeline, sessions, listens, replays, servers, runTurn, raw, bridge, clientRequests, receipts, keepAlive, onError });
+
+  const sweeper = setInterval(() => {
+    replays.sweep();
+    sessions.sweep().catch(onError);
+  }, SWEEP_MS).unref();
+
+  return {
+    routes: mcpRoutes({
+      ...options,
+      admit: pipeline.admit,
+      limits: config.limits,
+      keepAlive,
+      standalone: (service, request, knock, answer) =>
+        service === null ? toAll(knock.selection, request, knock, answer) : toService(service, request, knock, answer),
+      legacy: sessionDoor,
+    }),
+    listings: catalogue,
+    counts: () => ({ sessions: sessions.count, heldCalls: held.size, listens: listens.count + aggregateListens.count }),
+    drain() {
+      listens.drain();
+      aggregateListens.drain();
+      catalogue.close();
+    },
+    async close() {
+      clearInterval(sweeper);
+      held.close();
+      catalogue.close();
+      await Promise.all([upstreamSessions.close(), ownSessions.close()]);
+      sessions.close();
+    },
+  };
+}

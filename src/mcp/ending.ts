@@ -1,0 +1,46 @@
+import type { Offer, ProviderFlag, ReplyEnd, Usage } from '#gateway';
+import type { RequestMessage, ResponseMessage } from './message.ts';
+import type { McpTail } from './turn.ts';
+
+/** `_meta` of a result in which a tool reports what it used: `{"completion": 120, "second": 3}`. */
+export const USAGE_META = 'tollgate/usage';
+
+/** Results that are not the end of the work: the client, or a task, goes on with it. */
+const PENDING: ReadonlySet<unknown> = new Set(['input_required', 'task']);
+
+const FREE = { usage: null, outcome: 'free', estimated: false } as const;
+
+/**
+ * How a server's response ends the call that it answers. An error, a result with `isError`, and every method that is free by the table cost nothing;
+ * a result that waits for input keeps the lock; else the call is charged, by what the tool reported where the offer is priced by that.
+ */
+export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, tail: McpTail): ReplyEnd {
+  const { result, error } = response;
+  if (error !== undefined) return { ...FREE, finishReason: `error ${error.code}`, flags: [], tail };
+  if (request.method !== 'tools/call') return { ...FREE, finishReason: null, flags: [], tail };
+  const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
+  if (isError === true) return { ...FREE, finishReason: 'isError', flags: [], tail };
+  if (PENDING.has(resultType)) return { ...FREE, outcome: 'pending', finishReason: String(resultType), flags: [], tail };
+  if (isTask(task) && (result as { content?: unknown }).content === undefined) return { ...FREE, outcome: 'pending', finishReason: 'task', flags: [], tail };
+  const { usage, flags } = usageOf(request, offer, meta);
+  return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
+}
+
+const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
+
+/** One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and told of the provider. */
+function usageOf(request: RequestMessage, offer: Offer, meta: unknown): { usage: Usage | null; flags: readonly ProviderFlag[] } {
+  if (offer.priceCap === null || Object.hasOwn(offer.variants, String(request.params?.['name']))) return { usage: { call: 1n }, flags: [] };
+  const claim = (meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META];
+  if (claim === undefined || claim === null) return { usage: null, flags: ['usage_missing'] };
+  if (typeof claim !== 'object') return { usage: null, flags: ['usage_invalid'] };
+  const usage: Partial<Record<'prompt' | 'completion' | 'second' | 'call', bigint>> = { call: 1n };
+  for (const meter of ['prompt', 'completion', 'second'] as const) {
+    const units = (claim as Readonly<Record<string, unknown>>)[meter];
+    if (units === undefined || units === null) continue;
+    if (typeof units !== 'number' || !Number.isFinite(units) || units < 0 || units > Number.MAX_SAFE_INTEGER) return { usage: null, flags: ['usage_invalid'] };
+    // Part of a second, or of a token, is charged as a whole one.
+    usage[meter] = BigInt(Math.ceil(units));
+  }
+  return { usage, flags: [] };
+}

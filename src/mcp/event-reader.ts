@@ -1,0 +1,162 @@
+import { createBytePile } from '#gateway';
+
+export interface SseEvent {
+  /** `message` where the event names none. */
+  readonly event: string;
+  /** Empty where it has none, as in an event that only tells its id. */
+  readonly data: string;
+  /** The event's own; null where it has none, which leaves the last one in force. */
+  readonly id: string | null;
+  /** Milliseconds. */
+  readonly retry: number | null;
+  /** The event as it came, with its comments, through its blank line. */
+  readonly raw: string;
+}
+
+export interface EventReader {
+  /** Takes the next bytes, split anywhere; gives the events that ended in them. */
+  push(chunk: Uint8Array): readonly SseEvent[];
+  /** The stream is over: gives an event that no blank line closed, since many servers leave out the last one. */
+  end(): readonly SseEvent[];
+}
+
+/** A stream of events that is none, or one whose event is longer than the cap. */
+export class EventError extends Error {
+  override readonly name = 'EventError';
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+/**
+ * Reads server-sent events. Lines end in LF, CRLF or CR. A block of nothing but comments is no event and is dropped.
+ * Time is linear in the bytes, however they are split. `push` throws EventError at an event above `bytesMax`; events before it are given first,
+ * and the error comes with the next call.
+ */
+export function createEventReader({ bytesMax }: { readonly bytesMax: number }): EventReader {
+  /** Bytes of the event that has no blank line yet. */
+  const tooLong = () => new EventError(`an event of the stream is longer than ${bytesMax} bytes`);
+  const pile = createBytePile(bytesMax, tooLong);
+  let lineEmpty = true;
+  /** The chunk before ended in CR: an LF that follows belongs to it. */
+  let afterCr = false;
+  let crlf = false;
+  let first = true;
+  let fault: Error | null = null;
+
+  /** `bytes` from `start` to `end` are an event, with the first byte of its blank line. */
+  function read(bytes: Buffer, start: number, end: number, events: SseEvent[]): void {
+    // An event whose blank line ends in CR is whole before the LF of CRLF is here.
+    let raw = bytes.toString('utf8', start, end) + (crlf && bytes[end - 1] === CR ? '\n' : '');
+    if (first && raw.startsWith('\uFEFF')) raw = raw.replace(/^\uFEFF[\r\n]*/, '');
+    const event = parseEvent(raw);
+    if (event) events.push(event);
+  }
+
+  function take(chunk: Buffer, events: SseEvent[]): void {
+    const { length } = chunk;
+    let start = 0;
+    let i = 0;
+    if (afterCr && length > 0) {
+      afterCr = false;
+      if (chunk[0] === LF) {
+        i = 1;
+        if (pile.length === 0) start = 1;
+        else crlf = true;
+      }
+    }
+    let lf = -1;
+    let cr = -1;
+    while (i < length) {
+      if (lf < i) lf = indexOrEnd(chunk, LF, i);
+      if (cr < i) cr = indexOrEnd(chunk, CR, i);
+      const end = Math.min(lf, cr);
+      if (end === length) {
+        lineEmpty = false;
+        break;
+      }
+      const blank = lineEmpty && end === i;
+      lineEmpty = true;
+      i = end + 1;
+      const byCr = end === cr;
+      if (byCr && i === length) afterCr = true;
+      const withLf = byCr && chunk[i] === LF;
+      if (withLf) i++;
+      if (!blank) {
+        crlf = withLf;
+        continue;
+      }
+      if (pile.length > 0) {
+        pile.push(chunk, start, end + 1);
+        read(pile.bytes, 0, pile.length, events);
+        pile.clear();
+      } else if (end > start) {
+        if (end + 1 - start > bytesMax) throw tooLong();
+        read(chunk, start, end + 1, events);
+      }
+      first = false;
+      crlf = false;
+      start = i;
+    }
+    if (start < length) pile.push(chunk, start, length);
+  }
+
+  return {
+    push(chunk) {
+      if (fault) throw fault;
+      const events: SseEvent[] = [];
+      try {
+        take(asBuffer(chunk), events);
+      } catch (error) {
+        fault = error as Error;
+        if (events.length === 0) throw fault;
+      }
+      return events;
+    },
+    end() {
+      if (fault) throw fault;
+      if (pile.length === 0) return [];
+      const events: SseEvent[] = [];
+      const missing = Buffer.from(lineEmpty && !afterCr ? '\n' : '\n\n');
+      pile.push(missing, 0, missing.length);
+      read(pile.bytes, 0, pile.length, events);
+      pile.clear();
+      return events;
+    },
+  };
+}
+
+const asBuffer = (chunk: Uint8Array) => (Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+
+function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
+  const index = chunk.indexOf(byte, from);
+  return index === -1 ? chunk.length : index;
+}
+
+/** The event of a block of lines; null when nothing in it is a field of an event. */
+function parseEvent(raw: string): SseEvent | null {
+  let event = 'message';
+  let data: string | null = null;
+  let id: string | null = null;
+  let retry: number | null = null;
+  let known = false;
+  for (const line of raw.includes('\r') ? raw.split(/\r\n|[\r\n]/) : raw.split('\n')) {
+    const colon = line.indexOf(':');
+    if (colon === 0 || line === '') continue;
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? '' : line.slice(line.startsWith(' ', colon + 1) ? colon + 2 : colon + 1);
+    if (field === 'data') data = data === null ? value : `${data}\n${value}`;
+    else if (field === 'event') event = value || 'message';
+    else if (field === 'id' && !value.includes('\0')) id = value;
+    else if (field === 'retry' && /^\d{1,15}$/.test(value)) retry = Number(value);
+    else continue;
+    known = true;
+  }
+  return known ? { event, data: data ?? '', id, retry, raw } : null;
+}
+
+/** An event as text. Line ends in `data` become lines of data. */
+export function eventText(data: string, id: string | null = null, event = 'message'): string {
+  const lines = /[\r\n]/.test(data) ? data.replaceAll(/\r\n|[\r\n]/g, '\ndata: ') : data;
+  return `event: ${event}\n${id === null ? '' : `id: ${id}\n`}data: ${lines}\n\n`;
+}

@@ -1,0 +1,37 @@
+const SENTINEL = { start: '=?base64?', end: '?=' } as const;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+/** What a header may say as it is: printable ASCII and tabs, with no white space at its ends. */
+const PLAIN = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text of an Mcp-Name or Mcp-Param-* value, which may be `=?base64?…?=`; null where that is no Base64 of UTF-8. */
+export function decodeHeaderValue(value: string): string | null {
+  if (!isEncoded(value)) return value;
+  const base64 = value.slice(SENTINEL.start.length, -SENTINEL.end.length);
+  if (!BASE64.test(base64)) return null;
+  try {
+    return utf8.decode(Buffer.from(base64, 'base64'));
+  } catch {
+    return null;
+  }
+}
+
+/** A text as header value: as it is, or in Base64 where a header could not carry it or it would be read as such. */
+export function encodeHeaderValue(text: string): string {
+  return PLAIN.test(text) && !isEncoded(text) ? text : SENTINEL.start + Buffer.from(text).toString('base64') + SENTINEL.end;
+}
+
+const isEncoded = (value: string) =>
+  value.length >= SENTINEL.start.length + SENTINEL.end.length && value.startsWith(SENTINEL.start) && value.endsWith(SENTINEL.end);
+
+/** A header value without the white space that HTTP allows around it, in linear time. */
+export function trimHeader(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isSpace(value, start)) start++;
+  while (end > start && isSpace(value, end - 1)) end--;
+  return value.slice(start, end);
+}
+
+const isSpace = (value: string, at: number) => value[at] === ' ' || value[at] === '\t';

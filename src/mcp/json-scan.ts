@@ -1,0 +1,106 @@
+/** What was asked of a JSON text does not fit it: no object there, broken syntax, a key that stands twice. */
+export class RawJsonError extends Error {
+  override readonly name = 'RawJsonError';
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+
+/** The first place from `from` on that is no white space. */
+export function skipSpace(text: string, from: number): number {
+  let i = from;
+  for (;;) {
+    const code = text.charCodeAt(i);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return i;
+    i++;
+  }
+}
+
+/** So many characters are looked at one by one before the native search is asked: for short strings, and many escapes, the call costs more. */
+const NEAR = 32;
+
+/** Behind the quote that closes the string whose opening quote is at `start`. */
+function stringEnd(text: string, start: number): number {
+  const { length } = text;
+  let i = start + 1;
+  for (;;) {
+    const near = Math.min(i + NEAR, length);
+    for (; i < near; i++) {
+      const code = text.charCodeAt(i);
+      if (code === QUOTE) return i + 1;
+      if (code === BACKSLASH) i++;
+    }
+    // `i` is no escaped place. The quotes found from here on each end a run of backslashes, so each of those is looked at once.
+    const quote = text.indexOf('"', i);
+    if (quote === -1) throw new RawJsonError(`a string has no end (from position ${start})`);
+    let before = quote - 1;
+    while (before >= i && text.charCodeAt(before) === BACKSLASH) before--;
+    if ((quote - 1 - before) % 2 === 0) return quote + 1;
+    i = quote + 1;
+  }
+}
+
+/** Behind the key at `start`. */
+export function keyEnd(text: string, start: number): number {
+  if (text.charCodeAt(start) !== QUOTE) throw unexpected(text, start, 'a key');
+  return stringEnd(text, start);
+}
+
+export function decodeKey(text: string, start: number, end: number): string {
+  const written = text.slice(start + 1, end - 1);
+  if (!written.includes('\\')) return written;
+  try {
+    return JSON.parse(text.slice(start, end)) as string;
+  } catch {
+    throw new RawJsonError(`a key is no JSON string (at position ${start})`);
+  }
+}
+
+/** Behind the value at `start`. What a nested value holds is passed over by counting brackets: linear, and no recursion. */
+export function valueEnd(text: string, start: number): number {
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) return stringEnd(text, start);
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return scalarEnd(text, start);
+  const { length } = text;
+  let depth = 1;
+  let i = start + 1;
+  while (i < length) {
+    switch (text.charCodeAt(i)) {
+      case QUOTE:
+        i = stringEnd(text, i);
+        continue;
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        depth++;
+        break;
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        if (--depth === 0) return i + 1;
+    }
+    i++;
+  }
+  throw new RawJsonError(`a value has no end (from position ${start})`);
+}
+
+/** Behind a number or a word. */
+function scalarEnd(text: string, start: number): number {
+  let i = start;
+  for (; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 0x20) break;
+    if (code === QUOTE || code === COLON || code === OPEN_BRACE || code === OPEN_BRACKET) throw unexpected(text, i, 'a value');
+  }
+  if (i === start) throw unexpected(text, i, 'a value');
+  return i;
+}
+
+export function unexpected(text: string, at: number, wanted: string): RawJsonError {
+  const found = at < text.length ? JSON.stringify(text[at]) : 'the end';
+  return new RawJsonError(`${wanted} is expected where ${found} stands (at position ${at})`);
+}

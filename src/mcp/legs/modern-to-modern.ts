@@ -1,0 +1,101 @@
+import { UpstreamFailure, type Offer, type ReplyEnd } from '#gateway';
+import { toEnd } from '../ending.ts';
+import { errorText, isObject, parseMessage, type ResponseMessage } from '../message.ts';
+import { standardHeaders } from '../param-headers.ts';
+import { withMeta } from '../meta.ts';
+import { splice, withMembers } from '../raw-json.ts';
+import { META, MODERN, modernStatusOf } from '../revisions.ts';
+import type { Seals } from '../seal.ts';
+import type { Continued, Leg, McpTail, Turn } from '../turn.ts';
+import { readReply, toEvent } from '../upstream-reply.ts';
+
+export interface ModernToModernOptions {
+  readonly seals: Seals;
+  readonly replyBytesMax: number;
+  /** Input schema of a tool; null where it is not known. */
+  readonly schemaOf: (offer: Offer, tool: string) => unknown;
+  readonly version: string;
+}
+
+/**
+ * A modern client in front of a modern server: the request goes out as its bytes came, the reply comes back as its bytes are. What is changed is
+ * spliced: `requestState`, which is sealed, and for a bare client the envelope that it did not write.
+ */
+export function createModernToModern({ seals, replyBytesMax, schemaOf, version }: ModernToModernOptions): Leg {
+  return async function* modernToModern(turn, { offer, send }) {
+    const { message } = turn;
+    const listens = message.method === 'subscriptions/listen';
+    const exchange = send({ method: 'POST', path: '', headers: headersOf(turn, offer), body: requestText(turn), ...(listens ? { listens } : {}) });
+    const reply = await exchange.head;
+    for await (const received of readReply(reply, replyBytesMax)) {
+      const { message: answer, eventId } = received;
+      if (answer?.kind === 'response') {
+        reply.discard();
+        return endOf(turn, offer, answered(turn, answer), statusOf(reply.status, answer), eventId);
+      }
+      // A request of a server is no part of this revision, and would never be answered.
+      if (answer?.kind !== 'request') yield toEvent(turn, received);
+    }
+    throw new UpstreamFailure('the provider ended its answer without a response', { status: reply.status, retryable: false, blame: 'provider' });
+  };
+
+  function headersOf(turn: Turn, offer: Offer): Record<string, string> {
+    const { method, params } = turn.message;
+    const bare = turn.client === 'bare';
+    const schema = bare && method === 'tools/call' ? schemaOf(offer, String(params?.['name'])) : null;
+    const own = Object.entries(standardHeaders(method, params, schema)).map(([name, value]) => [name.toLowerCase(), value]);
+    return { ...POST_HEADERS, ...Object.fromEntries(own), ...turn.paramHeaders };
+  }
+
+  /** The request as its server gets it: a state that was sealed is opened, an envelope that is missing is put around it. */
+  function requestText({ message, client, continued }: Turn): string {
+    const { text, members } = message;
+    if (client === 'bare') {
+      const envelope = {
+        [META.version]: JSON.stringify(MODERN),
+        [META.capabilities]: '{}',
+        [META.clientInfo]: JSON.stringify({ name: 'tollgate', version }),
+      };
+      return withMeta(text, 'params', envelope);
+    }
+    if (continued === null) return text;
+    const params = members.get('params')!;
+    return splice(text, [withMembers(text, params, { requestState: continued.state === null ? null : JSON.stringify(continued.state) })]);
+  }
+
+  function endOf(turn: Turn, offer: Offer, response: ResponseMessage, status: number, eventId: string | null): ReplyEnd {
+    const { result } = response;
+    const asks = isObject(result) && result['resultType'] === 'input_required';
+    const sealed = asks ? sealState(seals, turn, offer, result['requestState']) : null;
+    const text = turn.toClient(sealed === null ? response.text : splice(response.text, [withMembers(response.text, response.members.get('result')!, { requestState: sealed })]));
+    const tail: McpTail = { text, status, eventId };
+    return toEnd(turn.message, offer, response, tail);
+  }
+}
+
+/** The `requestState` that the client is given, as JSON text: it brings the next round back to this offer, under this call's lock. */
+function sealState(seals: Seals, { caller, callId }: Turn, offer: Offer, state: unknown): string {
+  const continued: Continued = { callId, offerId: offer.id, state: typeof state === 'string' ? state : null, held: null };
+  return JSON.stringify(seals.seal(caller.account, continued));
+}
+
+/** The response if it is one to this request. An error about a request that could not be read has no id; it is told under the client's. */
+function answered({ message: { id, idText } }: Turn, response: ResponseMessage): ResponseMessage {
+  if (response.id === id) return response;
+  if (response.id !== null || response.error === undefined)
+    throw new UpstreamFailure('the provider answered another request than it was asked', { status: 200, retryable: false, blame: 'provider' });
+  const named = parseMessage(errorText(idText, response.error));
+  if (named?.kind !== 'response') throw new Error('an error is a response');
+  return named;
+}
+
+/** Some servers answer 200 where the revision wants another status. */
+function statusOf(status: number, { error }: ResponseMessage): number {
+  return status === 200 && error !== undefined ? modernStatusOf(error.code) : status;
+}
+
+const POST_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': MODERN,
+} as const;

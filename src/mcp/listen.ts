@@ -1,0 +1,174 @@
+import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
+import { EventError, createEventReader, type SseEvent } from './event-reader.ts';
+import { isSessionLost, readRefusal, refuseOurs, sessionHeaders } from './legacy-server.ts';
+import { errorText, parseMessage } from './message.ts';
+import { ERROR } from './revisions.ts';
+import type { RenewSession } from './session-renewal.ts';
+import { NO_SESSION, type LegacySession } from './session.ts';
+import type { McpTail, Place } from './turn.ts';
+
+/** Takes what a server sends outside of any request to the client that listens for it. Run as the conversation of a free call. */
+export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+
+export interface Listening {
+  readonly session: LegacySession;
+  /** The client's Last-Event-ID header. */
+  readonly lastEventId: string | null;
+  /** The session's: aborts when it ends. */
+  readonly ended: AbortSignal;
+}
+
+export interface Listens {
+  readonly listen: Listen;
+  /** Streams that are open. */
+  readonly count: number;
+  /** Ends all streams, as the gateway stops: their clients come back to another one. */
+  drain(): void;
+}
+
+export interface ListensOptions {
+  /** Streams of one account. */
+  readonly max: number;
+  /** Longest event. */
+  readonly bytesMax: number;
+  readonly renew: RenewSession;
+  /** For a session in front of a modern server. */
+  readonly listenModern: (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+  readonly lastsMs?: number;
+}
+
+/** A stream ends after this, so that it is no call that took too long; its client comes back. The wall-clock limit of its call is longer. */
+export const LISTEN_MS = 3_600_000;
+
+/** Sent at once, so that the client has the head of its stream before the first event. */
+const OPEN = Buffer.from(': listening\n\n');
+const OVER = new Error('the stream is over');
+
+export function createListens({ max, bytesMax, renew, listenModern, lastsMs = LISTEN_MS }: ListensOptions): Listens {
+  const byAccount = new Map<string, number>();
+  const open = new Set<AbortController>();
+  let draining = false;
+
+  async function* listen({ session, lastEventId, ended }: Listening, place: Place): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const { account } = session;
+    const others = byAccount.get(account) ?? 0;
+    if (others >= max) return refused(429, `This account listens on ${max} streams, which is as many as it may`);
+    if (draining || ended.aborted) return FINISHED;
+    byAccount.set(account, others + 1);
+    const stop = new AbortController();
+    open.add(stop);
+    const end = () => stop.abort(OVER);
+    const timer = setTimeout(end, lastsMs);
+    ended.addEventListener('abort', end, { once: true });
+    try {
+      const watched = { ...place, send: stoppable(place, stop.signal), signal: AbortSignal.any([place.signal, stop.signal]) };
+      if (place.facts.era === 'modern') return yield* listenModern(session, watched);
+      return yield* listenLegacy(session, lastEventId, watched, { bytesMax, renew });
+    } catch (error) {
+      if (stop.signal.aborted) return FINISHED;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      ended.removeEventListener('abort', end);
+      stop.abort(OVER);
+      open.delete(stop);
+      const left = byAccount.get(account)! - 1;
+      if (left === 0) byAccount.delete(account);
+      else byAccount.set(account, left);
+    }
+  }
+
+  return {
+    listen,
+    get count() {
+      return open.size;
+    },
+    drain() {
+      draining = true;
+      for (const stop of open) stop.abort(OVER);
+    },
+  };
+}
+
+/** Sends so that everything that was sent ends with `signal`. */
+function stoppable({ send }: Place, signal: AbortSignal): Place['send'] {
+  return (request) => {
+    signal.throwIfAborted();
+    const exchange: UpstreamExchange = send(request);
+    signal.addEventListener('abort', () => exchange.abort(OVER), { once: true });
+    return exchange;
+  };
+}
+
+async function* listenLegacy(
+  session: LegacySession,
+  lastEventId: string | null,
+  place: Place,
+  { bytesMax, renew }: Pick<ListensOptions, 'bytesMax' | 'renew'>,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  if (place.facts.bare) return NO_STREAM;
+  const reply = await openStream(session, lastEventId, place, renew);
+  if ('tail' in reply) return reply;
+  yield OPEN;
+  const reader = createEventReader({ bytesMax });
+  for (;;) {
+    let events: readonly SseEvent[];
+    try {
+      const chunks = await reply.read();
+      if (chunks === null) return FINISHED;
+      events = chunks.flatMap((chunk) => reader.push(chunk));
+    } catch (error) {
+      if (place.signal.aborted && !(error instanceof EventError)) throw error;
+      // The client comes back, with the id of the last event that it got.
+      return FINISHED;
+    }
+    for (const event of events) if (isForListener(event)) yield Buffer.from(event.raw);
+  }
+}
+
+/**
+ * Everything but responses: those belong to requests, and a server sends them here only to a client that goes on with the stream of one. What was not
+ * paid for would pass; the gateway itself goes on with such streams.
+ */
+function isForListener({ data }: SseEvent): boolean {
+  if (data === '') return true;
+  const message = parseMessage(data);
+  return message !== undefined && message !== null && message.kind !== 'response';
+}
+
+/** The server's stream, or the answer that it is not to be had with. */
+async function openStream(session: LegacySession, lastEventId: string | null, place: Place, renew: RenewSession): Promise<UpstreamReply | ReplyEnd> {
+  for (let lost: string | null = null; ;) {
+    const { upstreamId } = session;
+    const headers = { accept: 'text/event-stream', ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }), ...sessionHeaders(session) };
+    const reply = await place.send({ method: 'GET', path: '', headers, body: null, listens: true }).head;
+    if (reply.status === 200 && reply.headers['content-type']?.toLowerCase().startsWith('text/event-stream')) return reply;
+    refuseOurs(reply);
+    const refusal = reply.status >= 400 ? await readRefusal(reply) : null;
+    reply.discard();
+    // A bare 404 says that the server has no such address for GET.
+    if (refusal === null || reply.status === 405) return NO_STREAM;
+    if (upstreamId === null || lost !== null || !isSessionLost(reply.status, refusal))
+      return freeEnd({ status: statusOf(reply), text: refusal.text });
+    lost = upstreamId;
+    if ((await renew(session, lost, place)) === 'gone') return freeEnd(NO_SESSION);
+  }
+}
+
+/** To a client, 404 says that its own session is over. */
+const statusOf = ({ status }: UpstreamReply) => (status === 404 ? 405 : status);
+
+const freeEnd = (tail: McpTail | null): ReplyEnd => ({
+  usage: null,
+  outcome: 'free',
+  estimated: false,
+  finishReason: tail === null ? null : `status ${tail.status}`,
+  flags: [],
+  tail,
+});
+
+const FINISHED = freeEnd(null);
+
+const refused = (status: number, message: string) => freeEnd({ status, text: errorText('null', { code: ERROR.server, message }) });
+
+const NO_STREAM = refused(405, 'This server sends nothing outside of its replies');

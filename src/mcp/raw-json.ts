@@ -1,0 +1,152 @@
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  decodeKey,
+  keyEnd,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  RawJsonError,
+  skipSpace,
+  unexpected,
+  valueEnd,
+} from './json-scan.ts';
+
+export { RawJsonError };
+
+/** Where a value stands in the text: UTF-16 offsets, `end` is behind its last character. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The span is the value's; `keyStart` is the opening quote of its key. */
+export interface Member extends Span {
+  readonly keyStart: number;
+}
+
+/** By decoded key, in the order of the text. */
+export type Members = ReadonlyMap<string, Member>;
+
+export interface Edit extends Span {
+  readonly text: string;
+}
+
+/**
+ * Members of the object whose `{` is at `at`, after white space. It reads text that JSON.parse accepts: of other text it throws RawJsonError
+ * or gives spans of it, since values are passed over and not checked. A key that stands twice throws too, however it is escaped: two readers
+ * would take different ones. Linear time, no recursion.
+ */
+export function membersOf(text: string, at = 0): Members {
+  const members = new Map<string, Member>();
+  let i = skipSpace(text, at);
+  if (text.charCodeAt(i) !== OPEN_BRACE) throw unexpected(text, i, 'an object');
+  i = skipSpace(text, i + 1);
+  if (text.charCodeAt(i) === CLOSE_BRACE) return members;
+  for (;;) {
+    const keyStart = i;
+    const behindKey = keyEnd(text, i);
+    const key = decodeKey(text, keyStart, behindKey);
+    i = skipSpace(text, behindKey);
+    if (text.charCodeAt(i) !== COLON) throw unexpected(text, i, 'a colon');
+    const start = skipSpace(text, i + 1);
+    const end = valueEnd(text, start);
+    if (members.has(key)) throw new RawJsonError(`the key ${JSON.stringify(key)} stands twice in one object (at position ${keyStart})`);
+    members.set(key, { keyStart, start, end });
+    i = skipSpace(text, end);
+    const next = text.charCodeAt(i);
+    if (next === CLOSE_BRACE) return members;
+    if (next !== COMMA) throw unexpected(text, i, 'a comma or the end of the object');
+    i = skipSpace(text, i + 1);
+  }
+}
+
+/** Elements of the array whose `[` is at `at`, after white space; the first `countMax` of them. Reads and throws as membersOf does. */
+export function elementsOf(text: string, at: number, countMax = Infinity): readonly Span[] {
+  const elements: Span[] = [];
+  let i = skipSpace(text, at);
+  if (text.charCodeAt(i) !== OPEN_BRACKET) throw unexpected(text, i, 'an array');
+  i = skipSpace(text, i + 1);
+  if (text.charCodeAt(i) === CLOSE_BRACKET) return elements;
+  for (;;) {
+    const end = valueEnd(text, i);
+    elements.push({ start: i, end });
+    if (elements.length === countMax) return elements;
+    i = skipSpace(text, end);
+    const next = text.charCodeAt(i);
+    if (next === CLOSE_BRACKET) return elements;
+    if (next !== COMMA) throw unexpected(text, i, 'a comma or the end of the array');
+    i = skipSpace(text, i + 1);
+  }
+}
+
+/** Applies edits in any order; insertions at one place keep theirs. Throws RawJsonError where two overlap. */
+export function splice(text: string, edits: readonly Edit[]): string {
+  const ordered = edits.length > 1 ? edits.toSorted((a, b) => a.start - b.start || a.end - b.end) : edits;
+  let result = '';
+  let at = 0;
+  for (const edit of ordered) {
+    if (edit.start < at) throw new RawJsonError(`two edits overlap (at position ${edit.start})`);
+    result += text.slice(at, edit.start) + edit.text;
+    at = edit.end;
+  }
+  return result + text.slice(at);
+}
+
+/** The edit that sets member `key` of the object at `at` to `value` (JSON text): replaces its value, or inserts it as the last member. */
+export function setMember(text: string, at: number, key: string, value: string): Edit {
+  const members = membersOf(text, at);
+  const old = members.get(key);
+  if (old) return { start: old.start, end: old.end, text: value };
+  const written = `${JSON.stringify(key)}:${value}`;
+  const last = lastOf(members);
+  const place = last ? last.end : skipSpace(text, at) + 1;
+  return { start: place, end: place, text: last ? `,${written}` : written };
+}
+
+/** The edit that removes a member with its comma; null when it is not there. */
+export function removeMember(text: string, at: number, key: string): Edit | null {
+  let before: Member | null = null;
+  let found: Member | null = null;
+  for (const [name, member] of membersOf(text, at)) {
+    if (found) return before ? { start: before.end, end: found.end, text: '' } : { start: found.keyStart, end: member.keyStart, text: '' };
+    if (name === key) found = member;
+    else before = member;
+  }
+  return found && { start: before ? before.end : found.keyStart, end: found.end, text: '' };
+}
+
+/**
+ * The object at `span` with several members set (JSON text) or removed (null) at once, as one edit: single edits could collide at a comma.
+ * What stays keeps its place, spelling and white space; what is new comes last.
+ */
+export function withMembers(text: string, span: Span, change: Readonly<Record<string, string | null>>): Edit {
+  const members = membersOf(text, span.start);
+  const changes = new Map(Object.entries(change));
+  let body = '';
+  let before: Member | null = null;
+  for (const [key, member] of members) {
+    const value = changes.get(key);
+    changes.delete(key);
+    if (value !== null) {
+      if (body) body += text.slice(before!.end, member.keyStart);
+      body += value === undefined ? text.slice(member.keyStart, member.end) : text.slice(member.keyStart, member.start) + value;
+    }
+    before = member;
+  }
+  for (const [key, value] of changes) if (value !== null) body += `${body && ','}${JSON.stringify(key)}:${value}`;
+  const [first] = members.values();
+  const open = skipSpace(text, span.start) + 1;
+  return {
+    start: span.start,
+    end: span.end,
+    text: text.slice(span.start, first?.keyStart ?? open) + body + text.slice(before?.end ?? open, span.end),
+  };
+}
+
+function lastOf(members: Members): Member | null {
+  let last: Member | null = null;
+  for (const member of members.values()) last = member;
+  return last;
+}

@@ -1,0 +1,123 @@
+/** Revisions of MCP. Modern: each request stands alone and says its revision. Legacy: `initialize` and sessions. */
+export const MODERN = '2026-07-28';
+export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+export type LegacyRevision = (typeof LEGACY)[number];
+
+/** What a legacy request without its header is taken for: the header is younger than the revision. */
+export const LEGACY_WITHOUT_HEADER: LegacyRevision = '2025-03-26';
+
+export const isLegacyRevision = (version: string): version is LegacyRevision => (LEGACY as readonly string[]).includes(version);
+
+/** Whether a version names the modern era, of which only MODERN is known here. Versions are dates, so they compare as text. */
+export const isModernEra = (version: string): boolean => version >= MODERN;
+
+/** Reserved keys of `_meta`. */
+export const META = {
+  version: 'io.modelcontextprotocol/protocolVersion',
+  capabilities: 'io.modelcontextprotocol/clientCapabilities',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+  relatedTask: 'io.modelcontextprotocol/related-task',
+} as const;
+
+/** Codes of JSON-RPC and of MCP. */
+export const ERROR = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  /** Whatever a server has no better code for; legacy servers say it of sessions. */
+  server: -32000,
+  /** Of legacy servers; modern ones say invalidParams. */
+  resourceNotFound: -32002,
+  headerMismatch: -32020,
+  missingCapability: -32021,
+  unsupportedVersion: -32022,
+} as const;
+
+/** HTTP status of an error that is the whole reply of a modern request; every other error goes out with 200. */
+const MODERN_STATUS: ReadonlyMap<number, number> = new Map([
+  [ERROR.parse, 400],
+  [ERROR.invalidRequest, 400],
+  [ERROR.methodNotFound, 404],
+  [ERROR.headerMismatch, 400],
+  [ERROR.missingCapability, 400],
+  [ERROR.unsupportedVersion, 400],
+]);
+
+export const modernStatusOf = (code: number): number => MODERN_STATUS.get(code) ?? 200;
+
+/** Levels of a log message, least first. */
+export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
+
+export interface MethodRule {
+  readonly billing: 'billed' | 'free';
+  /** Who writes the answer. The gateway asks the upstream for what it needs to know of it. */
+  readonly answered: 'upstream' | 'gateway';
+  /** The member of `params` that the Mcp-Name header repeats. */
+  readonly nameParam?: 'name' | 'uri';
+  /** The result may be `input_required` (modern). */
+  readonly inputRequired?: true;
+  /** The result carries `ttlMs` and `cacheScope` (modern). */
+  readonly cacheable?: true;
+  /** May be posted with neither session nor envelope: one request, one answer, nothing kept. */
+  readonly bare?: true;
+}
+
+export type MethodTable = Readonly<Record<string, MethodRule>>;
+
+/** Without Object.prototype, so that a method named `constructor` is as unknown as any other. */
+const table = (rules: Record<string, MethodRule>): MethodTable => Object.freeze(Object.assign(Object.create(null), rules) as MethodTable);
+
+const upstream = { billing: 'free', answered: 'upstream' } as const;
+const gateway = { billing: 'free', answered: 'gateway' } as const;
+const bare = { bare: true } as const;
+const cacheable = { cacheable: true } as const;
+
+const CALL: MethodRule = { billing: 'billed', answered: 'upstream', nameParam: 'name', inputRequired: true, ...bare };
+const READ: MethodRule = { ...upstream, nameParam: 'uri', inputRequired: true, ...cacheable, ...bare };
+const GET_PROMPT: MethodRule = { ...upstream, nameParam: 'name', inputRequired: true, ...bare };
+const LIST: MethodRule = { ...upstream, ...cacheable, ...bare };
+
+/** Requests of both eras. */
+const COMMON = {
+  'tools/call': CALL,
+  'tools/list': LIST,
+  'resources/list': LIST,
+  'resources/templates/list': LIST,
+  'resources/read': READ,
+  'prompts/list': LIST,
+  'prompts/get': GET_PROMPT,
+  'completion/complete': { ...upstream, ...bare },
+} satisfies Record<string, MethodRule>;
+
+/** Every request that a client may make in the modern revision. What is not here is "method not found"; tasks are an extension that is not carried. */
+export const MODERN_METHODS: MethodTable = table({
+  ...COMMON,
+  'server/discover': { ...gateway, ...cacheable },
+  'subscriptions/listen': upstream,
+});
+
+/** Every request that a client may make in a legacy session. */
+export const LEGACY_METHODS: MethodTable = table({
+  ...COMMON,
+  initialize: gateway,
+  ping: { ...gateway, ...bare },
+  'resources/subscribe': upstream,
+  'resources/unsubscribe': upstream,
+  'logging/setLevel': upstream,
+});
+
+/** Notifications that a client sends. Others are dropped. */
+export const CLIENT_NOTIFICATIONS: ReadonlySet<string> = new Set([
+  'notifications/initialized',
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/roots/list_changed',
+]);
+
+/** Requests that a legacy server makes of its client; in the modern revision they are parts of an `input_required` result. */
+export const SERVER_REQUESTS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elicitation/create', 'roots/list', 'ping']);

@@ -1,0 +1,183 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import {
+  createHttpSink,
+  GatewayError,
+  jsonText,
+  requireAdmission,
+  toGatewayError,
+  type Config,
+  type KeepAlive,
+  type Pipeline,
+  type ReplySink,
+} from '#gateway';
+import { createAnswer, type Answer } from './answer.ts';
+import { classify, type Inbound } from './classify.ts';
+import { toMcpError } from './errors-mcp.ts';
+import { errorText } from './message.ts';
+import type { Knock, Standalone } from './standalone.ts';
+
+/** Answers requests of one client of the modern revision, or of one without a session. `service` is null for the aggregate. */
+export type StandaloneDoor = (service: string | null, request: Standalone, knock: Knock, answer: Answer) => Promise<void>;
+
+type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
+
+/** Answers clients with a session. */
+export interface LegacyDoor {
+  /** A POST of the session's client, or the one that opens it. */
+  post(service: string | null, inbound: LegacyInbound, knock: Knock, answer: Answer): Promise<void>;
+  /** The stream that a client listens on for what belongs to no request. */
+  listen(service: string | null, session: string, knock: Knock, sink: ReplySink): Promise<void>;
+  /** Ends a session. */
+  end(service: string | null, session: string, knock: Knock): Promise<void>;
+}
+
+export interface McpRoutesDeps {
+  readonly admit: Pipeline['admit'];
+  /** What is wrong with a request's Origin or Host, or null. */
+  readonly guard: (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
+  readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
+  readonly standalone: StandaloneDoor;
+  readonly legacy: LegacyDoor;
+  readonly limits: Pick<Config['limits'], 'bodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
+  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  readonly keepAlive: KeepAlive;
+}
+
+/** `/mcp` (everything that the caller may use) and `/mcp/{service}`, for every revision. Register it at the root and under `/api/v1`. */
+export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
+  const { limits, legacy, onError, keepAlive } = deps;
+
+  return async (app) => {
+    // Before it is asked who is there: a page that rebinds a name must not learn even that.
+    app.addHook('onRequest', async (request) => {
+      const fault = deps.guard(request.headers, request.raw.rawHeaders);
+      if (fault !== null) throw new GatewayError('permission_denied', fault);
+    });
+    const admissionOf = requireAdmission(app, deps.admit);
+
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: limits.bodyBytesMax }, (_request, body, done) => done(null, body));
+
+    app.setErrorHandler((error, request, reply) => {
+      const known = toGatewayError(error);
+      const { status, headers, text } = toMcpError(known, 'null');
+      if (status >= 500) onError(known.cause ?? error, request);
+      const challenge = known.code === 'unauthorized' || known.code === 'permission_denied' ? deps.challenge(request, known) : null;
+      void reply
+        .code(status)
+        .headers(challenge === null ? headers : { ...headers, 'www-authenticate': challenge })
+        .type('application/json')
+        .send(text);
+    });
+
+    const knockOf = (request: FastifyRequest, gone: AbortController): Knock => ({
+      caller: admissionOf(request).caller,
+      requestId: request.id,
+      selection: selectionOf(request),
+      headers: request.headers,
+      gone: gone.signal,
+    });
+
+    async function post(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      const inbound = classify(jsonText((request.body as Buffer | undefined) ?? NOTHING, limits), {
+        version: header(request, 'mcp-protocol-version'),
+        method: header(request, 'mcp-method'),
+        name: header(request, 'mcp-name'),
+        session: header(request, 'mcp-session-id'),
+        accept: header(request, 'accept'),
+      });
+      if (inbound.kind === 'refused') {
+        await reply.code(inbound.status).type('application/json').send(errorText(inbound.idText, inbound.error));
+        return;
+      }
+      if (inbound.kind === 'modern-notification') {
+        // Nothing is kept between the requests of this revision that a notification could speak of; closing a stream cancels.
+        await reply.code(202).send();
+        return;
+      }
+      const gone = new AbortController();
+      const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+      const events = 'acceptsEvents' in inbound && inbound.acceptsEvents;
+      const answer = createAnswer({ sink, events, keepAlive, headers: () => ({}) });
+      const knock = knockOf(request, gone);
+      try {
+        if (inbound.kind === 'modern') {
+          const { message, capabilities } = inbound;
+          await deps.standalone(service, { client: 'modern', message, capabilities, events }, knock, answer);
+        } else if (inbound.kind === 'bare') {
+          await deps.standalone(service, { client: 'bare', message: inbound.message, capabilities: {}, events }, knock, answer);
+        } else {
+          await legacy.post(service, inbound, knock, answer);
+        }
+      } catch (error) {
+        const known = toGatewayError(error);
+        const { status, headers, text } = toMcpError(known, 'message' in inbound && inbound.message.kind === 'request' ? inbound.message.idText : 'null');
+        if (status >= 500) onError(known.cause ?? error, request);
+        answer.end(text, status, headers);
+      }
+      // The client left before the head: there is nobody to answer.
+      if (!reply.sent) reply.hijack();
+    }
+
+    async function listen(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      const session = header(request, 'mcp-session-id');
+      if (session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
+        const right = 'POST one JSON-RPC message; GET opens the event stream of a session, with Mcp-Session-Id and Accept: text/event-stream';
+        await reply.code(405).header('allow', 'POST').type('application/json').send(errorText('null', { code: -32000, message: right }));
+        return;
+      }
+      const gone = new AbortController();
+      const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+      await legacy.listen(service, session, knockOf(request, gone), sink);
+      if (!reply.sent) reply.hijack();
+    }
+
+    async function end(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      const session = header(request, 'mcp-session-id');
+      if (session === null) throw new GatewayError('invalid_request', 'DELETE ends a session: send its Mcp-Session-Id', { param: 'Mcp-Session-Id' });
+      await legacy.end(service, session, knockOf(request, new AbortController()));
+      await reply.code(204).send();
+    }
+
+    for (const [path, serviceOf] of [
+      ['/mcp', () => null],
+      ['/mcp/*', (request: FastifyRequest) => (request.params as { readonly '*': string })['*'] || null],
+    ] as const) {
+      const all = path === '/mcp';
+      const tags = ['MCP'];
+      const what = all ? 'every MCP service that the caller may use' : 'one MCP service';
+      app.post(
+        path,
+        {
+          bodyLimit: limits.bodyBytesMax,
+          schema: { tags, summary: `Call ${what}`, description: POST_DESCRIPTION, consumes: ['application/json'] },
+        },
+        (request, reply) => post(serviceOf(request), request, reply),
+      );
+      app.get(path, { schema: { tags, summary: `Listen to a session with ${what}`, description: 'The event stream of a session of the revisions before 2026-07-28.' } }, (request, reply) =>
+        listen(serviceOf(request), request, reply),
+      );
+      app.delete(path, { schema: { tags, summary: `End a session with ${what}` } }, (request, reply) => end(serviceOf(request), request, reply));
+    }
+  };
+}
+
+const NOTHING = Buffer.alloc(0);
+
+const POST_DESCRIPTION =
+  'One JSON-RPC 2.0 message of the Model Context Protocol, of any revision from 2024-11-05 to 2026-07-28, as its Streamable HTTP transport has it. ' +
+  '`tools/list` and `tools/call` are answered without `initialize` as well. `tools/call` is billed, everything else is free. ' +
+  "A call's `result._meta` tells its cost and, where `_meta[\"tollgate/receipt\"]` of the request is true, its signed receipt.";
+
+/** The value of `?services=`. */
+function selectionOf({ query }: FastifyRequest): string | null {
+  const { services } = query as { readonly services?: unknown };
+  return typeof services === 'string' ? services : null;
+}
+
+/** A header that stands once; null where it does not stand. */
+function header({ headers }: FastifyRequest, name: string): string | null {
+  const value = headers[name];
+  return typeof value === 'string' ? value : null;
+}

@@ -1,0 +1,226 @@
+import { hash } from 'node:crypto';
+import {
+  formatUsd,
+  idempotencyError,
+  newCallId,
+  NO_PREFERENCES,
+  toGatewayError,
+  type Call,
+  type CallRequest,
+  type Caller,
+  type Conversation,
+  type Idempotency,
+  type Offer,
+  type PaymentTerms,
+  type Pipeline,
+  type ReplyEnd,
+  type SettledFrame,
+  type StoredReply,
+} from '#gateway';
+import type { Answer } from './answer.ts';
+import { asksForMoney, toMcpError } from './errors-mcp.ts';
+import { errorText, resultText, type RequestMessage } from './message.ts';
+import { paramHeaderFault } from './param-headers.ts';
+import { paymentRequired } from './payment-required.ts';
+import { withMeta } from './meta.ts';
+import { membersOf, splice } from './raw-json.ts';
+import { ERROR, modernStatusOf, type MethodRule } from './revisions.ts';
+import type { Servers } from './servers.ts';
+import type { Continued, Leg, McpTail, ServerFacts, Turn } from './turn.ts';
+
+export interface RunTurnDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly idempotency: Idempotency;
+  readonly servers: Servers;
+  readonly terms: PaymentTerms;
+  readonly legs: Readonly<Record<'modern' | 'legacy' | 'bare', Readonly<Record<ServerFacts['era'], Leg>>>>;
+  /** Input schema of a tool; null where it is not known. */
+  readonly schemaOf: (offer: Offer, tool: string) => unknown;
+  /** Puts prices and pins into the result of a `tools/list`. */
+  readonly decorate: (result: string, offer: Offer, turn: Turn) => string;
+  /** Told of runs that fail in a way that no wire has a word for. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** What the door knows of a request beside the turn. */
+export interface TurnRequest {
+  readonly turn: Omit<Turn, 'callId'>;
+  readonly rule: MethodRule;
+  readonly requestId: string;
+  readonly traceparent: string | null;
+  readonly wantsReceipt: boolean;
+  /** null without one. */
+  readonly idempotencyKey: string | null;
+  /** Names that `prepare` resolves; the pinned form of a session's or a continuation's offer. */
+  readonly target: string;
+}
+
+export type RunTurn = (request: TurnRequest, answer: Answer, gone: AbortSignal) => Promise<void>;
+
+/** Takes one request through the pipeline and writes its answer. Never throws: what goes wrong is the answer. */
+export function createRunTurn(deps: RunTurnDeps): RunTurn {
+  return async (request, answer, gone) => {
+    const turn: Turn = { ...request.turn, callId: newCallId() };
+    const { idText } = turn.message;
+    try {
+      if (request.idempotencyKey === null || request.rule.billing === 'free') await run(deps, request, turn, answer, gone);
+      else await runOnce(deps, request, turn, request.idempotencyKey, answer);
+    } catch (error) {
+      const known = toGatewayError(error);
+      if (known.code === 'internal' || known.code === 'service_unavailable') deps.onError(known.cause ?? error);
+      const { status, headers, text } = toMcpError(error, idText);
+      // Clients with a session take another status than 200 for a broken connection.
+      answer.end(text, turn.client === 'legacy' ? 200 : status, headers);
+    }
+  };
+}
+
+async function run(deps: RunTurnDeps, request: TurnRequest, turn: Turn, answer: Answer, gone: AbortSignal): Promise<SettledFrame | null> {
+  let call: Call | null = null;
+  try {
+    call = await deps.pipeline.prepare(toCallRequest(deps, request, turn), turn.callId);
+    for await (const frame of deps.pipeline.run(call, gone)) {
+      if (frame.type === 'data') await answer.events(frame.bytes);
+      if (frame.type !== 'settled') continue;
+      write(call, turn, frame, answer);
+      return frame;
+    }
+    return null;
+  } catch (error) {
+    if (call === null || request.rule.billing === 'free' || !asksForMoney(error)) throw error;
+    const amount = call.candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), call.candidates[0]!.estimate);
+    answer.end(resultText(turn.message.idText, paymentRequired(deps.terms, turn, error, amount)), 200);
+    return null;
+  }
+}
+
+/**
+ * A request with an idempotency key runs once, to its end even when its client leaves; its outcome is repeated, under the id of whoever asks again:
+ * a result, an error of the server, or what it asks. What never reached an end is not kept.
+ */
+async function runOnce(deps: RunTurnDeps, request: TurnRequest, turn: Turn, key: string, answer: Answer): Promise<void> {
+  const { idempotency } = deps;
+  const { idText } = turn.message;
+  const use = { account: turn.caller.account, key: roundOf(key, turn.continued, turn.message), callId: turn.callId, bodyHash: digestOf(request, turn) };
+  const beginning = await idempotency.begin(use);
+  if (beginning.kind === 'replay') return answer.end(withId(idText, beginning), beginning.status, { 'idempotent-replayed': 'true' });
+  if (beginning.kind !== 'new') throw idempotencyError(beginning.kind);
+  const kept: { last: Parameters<Answer['end']> | null } = { last: null };
+  const recording: Answer = {
+    events: (bytes) => answer.events(bytes),
+    end(...last) {
+      kept.last = last;
+    },
+    close: () => {},
+  };
+  let settled: SettledFrame | null;
+  try {
+    settled = await run(deps, request, turn, recording, new AbortController().signal);
+  } catch (error) {
+    await idempotency.abandon(use);
+    throw error;
+  }
+  if (settled && kept.last) await idempotency.finish(use, outcomeOf(kept.last[0], kept.last[1]));
+  else await idempotency.abandon(use);
+  if (kept.last) answer.end(...kept.last);
+  else answer.close();
+}
+
+/** What a message says, without whom it says it to: `"result":…` or `"error":…`. */
+function outcomeOf(text: string, status: number): StoredReply {
+  const said = [...membersOf(text)].filter(([key]) => key === 'result' || key === 'error');
+  const body = said.map(([key, { start, end }]) => `"${key}":${text.slice(start, end)}`).join(',');
+  return { status, headers: {}, body: Buffer.from(body) };
+}
+
+const withId = (idText: string, { body }: StoredReply) => `{"jsonrpc":"2.0","id":${idText},${Buffer.from(body).toString()}}`;
+
+/** A client sends its key again with each round of one call; each is another request. */
+function roundOf(key: string, continued: Continued | null, { params }: RequestMessage): string {
+  return continued === null ? key : `${key} ${hash('sha256', String(params?.['requestState'])).slice(0, 16)}`;
+}
+
+/** What makes two requests the same: the tool and its arguments as they are written, and what the client answers to a round. Ids and tokens differ. */
+function digestOf({ target }: TurnRequest, { message }: Turn): string {
+  const params = membersOf(message.text, message.members.get('params')!.start);
+  const parts = ['name', 'arguments', 'inputResponses'].map((key) => {
+    const member = params.get(key);
+    return member ? message.text.slice(member.start, member.end) : null;
+  });
+  return hash('sha256', JSON.stringify([target, message.method, ...parts]));
+}
+
+function toCallRequest(deps: RunTurnDeps, request: TurnRequest, turn: Turn): CallRequest {
+  const { message, caller, continued } = turn;
+  const billed = request.rule.billing === 'billed';
+  const tool = billed ? String(message.params?.['name']) : null;
+  const ownPrice = (offer: Offer) => (tool !== null && Object.hasOwn(offer.variants, tool) ? offer.variants[tool]! : null);
+  return {
+    primitive: 'tool',
+    caller,
+    requestId: request.requestId,
+    targets: [continued === null ? request.target : pinned(continued.offerId)],
+    preferences: NO_PREFERENCES,
+    stickyKey: stickyKeyOf(caller),
+    images: 0,
+    stream: turn.events,
+    exchange: conversationOf(deps, turn),
+    operation: tool,
+    free: billed ? null : message.method,
+    continues: billed ? (continued?.callId ?? null) : null,
+    price: (offer) => ownPrice(offer) ?? offer.price,
+    estimate: (offer) => (offer.priceCap !== null && ownPrice(offer) === null ? { costMax: offer.priceCap } : { call: 1n }),
+    metadata: null,
+    traceparent: request.traceparent,
+    wantsReceipt: request.wantsReceipt,
+  };
+}
+
+/** One caller's requests for a service go to one of its providers while it is well: what one of them lists, the next may not have. */
+const stickyKeyOf = ({ account }: Caller): string => `${account} mcp`;
+
+/** The direct form of an offer's name, which is its id without the primitive. */
+export const pinned = (offerId: string): string => offerId.slice(offerId.indexOf('/') + 1);
+
+function conversationOf({ servers, legs, schemaOf, decorate }: RunTurnDeps, turn: Turn): Conversation {
+  return {
+    async *converse(offer, send, signal, detached) {
+      const { message, client } = turn;
+      if (client === 'modern' && message.method === 'tools/call') {
+        const fault = paramHeaderFault(schemaOf(offer, String(message.params?.['name'])), message.params?.['arguments'], turn.paramHeaders);
+        if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
+      }
+      const facts = await servers.facts(offer, send);
+      const end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal });
+      return message.method === 'tools/list' ? decorated(end, (result) => decorate(result, offer, turn)) : end;
+    },
+  };
+}
+
+/** An error that the gateway itself gives in the middle of a call. */
+function refusal({ message }: Turn, code: number, text: string): ReplyEnd {
+  const tail: McpTail = { text: errorText(message.idText, { code, message: text }), status: modernStatusOf(code) };
+  return { usage: null, outcome: 'free', estimated: false, finishReason: `error ${code}`, flags: [], tail };
+}
+
+function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd {
+  const tail = end.tail as McpTail | null;
+  const result = tail === null ? undefined : membersOf(tail.text).get('result');
+  if (!tail || !result) return end;
+  return { ...end, tail: { ...tail, text: splice(tail.text, [{ ...result, text: change(tail.text.slice(result.start, result.end)) }]) } };
+}
+
+/** The response after its settlement; that of a billed call says in `_meta` what it cost. */
+function write(call: Call, turn: Turn, frame: SettledFrame, answer: Answer): void {
+  const tail = frame.tail as McpTail | null;
+  if (tail === null) return answer.close();
+  if (call.free !== null) return answer.end(tail.text, tail.status, {}, tail.eventId);
+  const cost = formatUsd(frame.settlement.charged);
+  answer.end(withCost(tail.text, call, cost, frame.receipt), tail.status, { 'x-generation-id': call.id, 'x-cost-usd': cost }, tail.eventId);
+}
+
+function withCost(text: string, { id }: Call, cost: string, receipt: string | null): string {
+  if (!membersOf(text).has('result')) return text;
+  const told = { 'tollgate/generation': JSON.stringify({ id, cost, currency: 'USDC' }) };
+  return withMeta(text, 'result', receipt === null ? told : { ...told, 'tollgate/receipt': JSON.stringify(receipt) });
+}

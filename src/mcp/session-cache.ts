@@ -1,0 +1,77 @@
+import type { LegacySession } from './session.ts';
+
+/** A session in the memory of this gateway. */
+export interface LiveSession {
+  readonly session: LegacySession;
+  /** Aborts when it ends here. */
+  readonly ended: AbortController;
+  /** Requests and streams that run in it. */
+  uses: number;
+  lastUsedAt: number;
+  /** When the store was last told that it is used. */
+  touchedAt: number;
+  /** What changes in a session, as the store has it. */
+  kept: string;
+}
+
+export interface SessionCache {
+  readonly size: number;
+  get(id: string): LiveSession | undefined;
+  add(live: LiveSession): void;
+  /** Puts it behind all others in the order in which they are forgotten. */
+  used(live: LiveSession): void;
+  delete(live: LiveSession): void;
+  /** Those that run something now. */
+  busy(): Iterable<LiveSession>;
+  /** Forgets those that were last used before `time`; the store has them. */
+  forgetUnused(time: number): void;
+  clear(): void;
+}
+
+/** Sessions by id. When there are more than `max`, the one that was not used for longest is forgotten; never one that runs something. */
+export function createSessionCache(max: number): SessionCache {
+  /** In the order of their last use. */
+  const byId = new Map<string, LiveSession>();
+  const busy = new Set<LiveSession>();
+
+  const remove = (live: LiveSession) => {
+    if (byId.get(live.session.id) === live) byId.delete(live.session.id);
+    busy.delete(live);
+  };
+
+  return {
+    get size() {
+      return byId.size;
+    },
+    get: (id) => byId.get(id),
+    add(live) {
+      if (byId.size >= max)
+        for (const oldest of byId.values())
+          if (oldest.uses === 0) {
+            remove(oldest);
+            break;
+          }
+      byId.set(live.session.id, live);
+    },
+    used(live) {
+      const { id } = live.session;
+      if (byId.get(id) !== live) return;
+      byId.delete(id);
+      byId.set(id, live);
+      if (live.uses > 0) busy.add(live);
+      else busy.delete(live);
+    },
+    delete: remove,
+    busy: () => busy,
+    forgetUnused(time) {
+      for (const live of byId.values()) {
+        if (live.lastUsedAt > time) return;
+        if (live.uses === 0) remove(live);
+      }
+    },
+    clear() {
+      byId.clear();
+      busy.clear();
+    },
+  };
+}

@@ -1,0 +1,131 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError, parseIdempotencyKey, type Caller, type Config } from '#gateway';
+import type { Answer } from './answer.ts';
+import { errorText, isObject, parseMessage, type JsonObject, type RequestMessage } from './message.ts';
+import { withoutMeta } from './meta.ts';
+import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from './revisions.ts';
+import type { RunTurn, TurnRequest } from './run-turn.ts';
+import type { Seals } from './seal.ts';
+import type { Continued } from './turn.ts';
+
+/** Members of a request's `_meta` that speak to the gateway, and are not for the provider. */
+const OURS = ['tollgate/idempotency-key', 'tollgate/receipt', 'x402/payment'] as const;
+
+/** The HTTP side of a request. */
+export interface Knock {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Of the aggregate: the services that its address names; null is all. */
+  readonly selection: string | null;
+  /** Aborts when the client leaves. */
+  readonly gone: AbortSignal;
+}
+
+/** A request that stands alone, with what it needs of its client. */
+export interface Standalone {
+  readonly client: 'modern' | 'bare';
+  readonly message: RequestMessage;
+  readonly capabilities: JsonObject;
+  readonly events: boolean;
+}
+
+export interface StandaloneDeps {
+  readonly runTurn: RunTurn;
+  readonly seals: Seals;
+  readonly receipts: Config['billing']['receipts'];
+}
+
+/** Answers a request at one service. `toClient` changes what comes back; default nothing. */
+export type StandaloneRun = (service: string, request: Standalone, knock: Knock, answer: Answer, toClient?: (text: string) => string) => Promise<void>;
+
+/** Answers requests that stand alone, modern or bare, to one service. */
+export function createStandalone({ runTurn, seals, receipts }: StandaloneDeps): StandaloneRun {
+  return async (service, { client, message: asked, capabilities, events }, knock, answer, toClient = AS_IT_IS) => {
+    const { caller, headers, requestId, gone } = knock;
+    if (client === 'bare' && asked.method === 'ping') return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
+    const continued = openState(seals, caller, asked);
+    if (continued === 'unknown') {
+      const text = 'requestState is not one that this gateway gave to this account, or it has expired: make the request again from its beginning';
+      return answer.end(errorText(asked.idText, { code: ERROR.invalidParams, message: text }), modernStatusOf(ERROR.invalidParams));
+    }
+    const own = ownMeta(asked, headers, receipts);
+    await runTurn(
+      {
+        turn: {
+          message: own.message,
+          client,
+          caller,
+          service,
+          events,
+          capabilities,
+          paramHeaders: paramHeaders(headers),
+          session: null,
+          continued,
+          toClient,
+        },
+        rule: ruleOf(client, asked.method),
+        requestId,
+        traceparent: traceOf(headers, asked),
+        wantsReceipt: own.wantsReceipt,
+        idempotencyKey: own.idempotencyKey,
+        target: service,
+      },
+      answer,
+      gone,
+    );
+  };
+}
+
+const AS_IT_IS = (text: string) => text;
+
+function ruleOf(client: Standalone['client'], method: string): MethodRule {
+  const rule = (client === 'modern' ? MODERN_METHODS : LEGACY_METHODS)[method];
+  if (!rule) throw new Error(`${method} was let in and is in no table`);
+  return rule;
+}
+
+/** What a request says to the gateway itself, and the request without it. Throws GatewayError `invalid_request`. */
+export function ownMeta(
+  asked: RequestMessage,
+  headers: IncomingHttpHeaders,
+  receipts: Config['billing']['receipts'],
+): Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> & { readonly message: RequestMessage } {
+  const meta = isObject(asked.params?.['_meta']) ? asked.params['_meta'] : null;
+  const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
+  const receipt = headers['x-receipt'];
+  const there = meta !== null && OURS.some((name) => Object.hasOwn(meta, name));
+  const message = there ? parseMessage(withoutMeta(asked.text, OURS)) : asked;
+  if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
+  return {
+    message,
+    wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,
+    idempotencyKey: key === undefined ? null : parseIdempotencyKey(key),
+  };
+}
+
+/** The state that a request goes on with; null for one that begins. */
+function openState(seals: Seals, { account }: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
+  const state = params?.['requestState'];
+  if (state === undefined) return null;
+  const opened = typeof state === 'string' ? seals.open(account, state) : null;
+  return opened === null ? 'unknown' : (opened as Continued);
+}
+
+const PARAM = 'mcp-param-';
+
+export function paramHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name in headers) {
+    const value = name.startsWith(PARAM) ? headers[name] : undefined;
+    if (typeof value === 'string') found[name] = value;
+  }
+  return found;
+}
+
+/** The trace that a request belongs to: MCP carries it in `_meta`, HTTP in a header. */
+export function traceOf(headers: IncomingHttpHeaders, { params }: RequestMessage): string | null {
+  const meta = isObject(params?.['_meta']) ? params['_meta']['traceparent'] : undefined;
+  const trace = typeof meta === 'string' ? meta : headers['traceparent'];
+  return typeof trace === 'string' ? trace : null;
+}

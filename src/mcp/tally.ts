@@ -1,0 +1,17 @@
+/** How many there are of each; forgets those that there are none of. */
+export interface Tally {
+  of(key: string): number;
+  add(key: string, count: 1 | -1): void;
+}
+
+export function createTally(): Tally {
+  const counts = new Map<string, number>();
+  return {
+    of: (key) => counts.get(key) ?? 0,
+    add(key, count) {
+      const now = (counts.get(key) ?? 0) + count;
+      if (now > 0) counts.set(key, now);
+      else counts.delete(key);
+    },
+  };
+}

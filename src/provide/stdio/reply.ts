@@ -1,0 +1,84 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import type { ProxyFailure } from '#gateway/wire';
+import { breakOff, refuse, sendJson } from '../own-reply.ts';
+import { ERROR, errorText } from './json-rpc.ts';
+
+/** What a client gets for one request: the response as JSON, or a stream of events that ends with the response where something came before it. */
+export interface Reply {
+  /** Whether it can take a message before the response. */
+  takesEvents(): boolean;
+  /** Whether the client is still there. */
+  isOpen(): boolean;
+  /** Bytes that the client has not read yet. */
+  waiting(): number;
+  event(text: string): void;
+  /** The last message. `status` is of a reply that has not begun. */
+  response(text: string, status?: number): void;
+  /** Ends it without a response, which the client does not expect any more. */
+  end(): void;
+  /** There will be no response. */
+  broken(failure: ProxyFailure): void;
+  /** Once it is over, complete or not. */
+  whenOver(then: () => void): void;
+}
+
+export interface ReplyOptions {
+  readonly stream: ServerHttp2Stream;
+  readonly accept: string | undefined;
+  /** JSON text of the request's id. */
+  readonly id: string;
+  /** Asked when the reply begins. */
+  readonly headers?: () => Readonly<Record<string, string>>;
+}
+
+/** What a client that does not read may leave waiting in events before notifications are dropped. */
+export const EVENTS_BYTES_MAX = 256 * 1024;
+
+export function acceptsEvents(accept: string | undefined): boolean {
+  return accept?.includes('text/event-stream') ?? false;
+}
+
+/** Whether something can still be written. */
+export function isOpen(stream: ServerHttp2Stream): boolean {
+  return !stream.destroyed && !stream.closed && !stream.aborted && !stream.writableEnded;
+}
+
+/** Without effect on a stream that is gone. */
+export function beginEvents(stream: ServerHttp2Stream, headers: Readonly<Record<string, string>> = {}): void {
+  if (!isOpen(stream) || stream.headersSent) return;
+  stream.respond({ ...headers, ':status': 200, 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform' });
+}
+
+export function eventOf(text: string): string {
+  return `event: message\ndata: ${text}\n\n`;
+}
+
+export function createReply({ stream, accept, id, headers = () => ({}) }: ReplyOptions): Reply {
+  const streams = acceptsEvents(accept);
+  return {
+    isOpen: () => isOpen(stream),
+    takesEvents: () => streams && isOpen(stream),
+    waiting: () => stream.writableLength,
+    event(text) {
+      if (!streams || !isOpen(stream)) return;
+      if (!stream.headersSent) beginEvents(stream, headers());
+      stream.write(eventOf(text));
+    },
+    response(text, status = 200) {
+      if (!isOpen(stream)) return;
+      if (stream.headersSent) stream.end(eventOf(text));
+      else sendJson(stream, status, text, headers());
+    },
+    end() {
+      if (!isOpen(stream)) return;
+      if (!streams) return sendJson(stream, 200, errorText(id, ERROR.process, 'cancelled'), headers());
+      if (!stream.headersSent) beginEvents(stream, headers());
+      stream.end();
+    },
+    broken(failure) {
+      if (stream.headersSent) breakOff(stream);
+      else refuse(stream, failure, (text) => errorText(id, ERROR.process, text));
+    },
+    whenOver: (then) => void stream.on('close', then),
+  };
+}

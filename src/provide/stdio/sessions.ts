@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import type { ServerHttp2Stream } from 'node:http2';
+import type { StopTimes } from './child-process.ts';
+import { errorCodeOf, type Request } from './json-rpc.ts';
+import { statusOfError } from './modern-status.ts';
+import type { PipeOptions } from './pipe.ts';
+import { createReply } from './reply.ts';
+import { startSession, type Session } from './session.ts';
+
+export const SESSION_HEADER = 'mcp-session-id';
+
+/** The sessions of one tool: a process for each client that said `initialize`. */
+export interface Sessions {
+  /** Starts one with the client's `initialize`, which is answered on `stream`. `refused` is called when the process wants no such beginning. False when there are too many. */
+  begin(request: Request, stream: ServerHttp2Stream, accept: string | undefined, refused: (code: number) => void): boolean;
+  find(id: string): Session | undefined;
+  /** Ends one in good order; it is not found any more from now on. */
+  end(id: string): Promise<void>;
+  /** Ends the streams that would never end by themselves. */
+  drain(): void;
+  /** Ends all of them in good order, and begins no more. */
+  stop(): Promise<void>;
+  kill(): void;
+}
+
+export interface SessionsOptions extends PipeOptions {
+  readonly stopTimes: StopTimes;
+}
+
+/** 144 bits: nobody comes upon the session of another. */
+const ID_BYTES = 18;
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { service, target, log, stopTimes } = options;
+  const byId = new Map<string, Session>();
+  /** Those that are ending too: their processes are still there. */
+  const running = new Set<Session>();
+  let stopped = false;
+
+  async function end(id: string, why: string): Promise<void> {
+    const session = byId.get(id);
+    if (!session || !byId.delete(id)) return;
+    log.debug({ service, why, sessions: byId.size }, 'a session of the tool ended');
+    await session.stop(stopTimes);
+  }
+
+  return {
+    begin(request, stream, accept, refused) {
+      if (stopped || running.size >= target.sessionsMax) return false;
+      const id = randomBytes(ID_BYTES).toString('base64url');
+      const over = (why: string) => void end(id, why);
+      const session = startSession({ ...options, idleMs: target.sessionIdleMs, over });
+      byId.set(id, session);
+      running.add(session);
+      void session.ended.then((how) => {
+        running.delete(session);
+        if (byId.delete(id)) log.warn({ service, how, sessions: byId.size }, 'the process of a session ended');
+      });
+      log.debug({ service, sessions: byId.size }, 'a session of the tool begins');
+
+      let state: 'begins' | 'began' | 'refused' = 'begins';
+      const headers = () => (state === 'refused' ? {} : { [SESSION_HEADER]: id });
+      const reply = createReply({ stream, accept, id: request.id, headers });
+      // Nobody knows the id of a session whose first reply did not arrive.
+      reply.whenOver(() => state !== 'began' && over('it did not begin'));
+      session.ask(request, reply, (response) => {
+        const code = errorCodeOf(response);
+        state = code === null ? 'began' : 'refused';
+        if (code === null) return 200;
+        refused(code);
+        return statusOfError(code);
+      });
+      return true;
+    },
+    find: (id) => byId.get(id),
+    end: (id) => end(id, 'the client ended it'),
+    drain() {
+      for (const session of byId.values()) session.drain();
+    },
+    async stop() {
+      stopped = true;
+      for (const id of byId.keys()) void end(id, 'the proxy stops');
+      await Promise.all([...running].map((session) => session.ended));
+    },
+    kill() {
+      stopped = true;
+      for (const session of running) session.kill();
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { StopTimes } from './child-process.ts';
+import { askEra, type Era } from './era.ts';
+import { openPipe, type Pipe, type PipeOptions } from './pipe.ts';
+
+/** A server that is there to be asked. */
+export interface Running {
+  readonly pipe: Pipe;
+  readonly era: Era;
+}
+
+/** A server's process from its start to its end. */
+export interface Run {
+  /** Settles when it is known how the server is to be spoken to. Rejects when it is not to be had. */
+  readonly ready: Promise<Running>;
+  /** Settles with how the process ended. */
+  readonly ended: Promise<string>;
+  stop(times: StopTimes): Promise<string>;
+  kill(): void;
+}
+
+export interface ServerOptions extends PipeOptions {
+  /** Of this program, told to the server. */
+  readonly version: string;
+}
+
+/** Starts a server and asks for its era. Some legacy servers end when the first message is not `initialize`: such a one is started a second time. */
+export function startServer(options: ServerOptions): Run {
+  const { version } = options;
+  let pipe = openPipe(options);
+  let stopping = false;
+
+  async function begin(): Promise<Running> {
+    let era = await askEra(pipe, { version, discover: true });
+    if (era === null && !stopping) {
+      await pipe.ended;
+      if (!stopping) {
+        pipe = openPipe(options);
+        era = await askEra(pipe, { version, discover: false });
+      }
+    }
+    if (era === null) throw new Error('ended before it was initialized');
+    return { pipe, era };
+  }
+
+  const ready = begin();
+  const how = () => pipe.ended;
+  return {
+    ready,
+    ended: ready.then(how, how),
+    async stop(times) {
+      stopping = true;
+      return pipe.stop(times);
+    },
+    kill() {
+      stopping = true;
+      pipe.kill();
+    },
+  };
+}

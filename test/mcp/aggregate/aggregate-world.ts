@@ -1,0 +1,69 @@
+import { createAggregate, type Aggregate, type AggregateOptions } from '../../../src/mcp/aggregate/aggregate.ts';
+import { parseMessage, type RequestMessage } from '../../../src/mcp/message.ts';
+import { serveRaw, startCatalogue, toolOffer, type CatalogueWorld } from '../catalogue/catalogue-world.ts';
+
+/** What a server lists, by the member of the result; each list may be changed. */
+export interface Lists {
+  tools?: readonly object[];
+  resources?: readonly object[];
+  resourceTemplates?: readonly object[];
+  prompts?: readonly object[];
+}
+
+export interface AggregateWorld extends CatalogueWorld {
+  readonly aggregate: Aggregate;
+  /** Has every server asked anew, until what they list is known. */
+  refreshed(service: string): Promise<void>;
+}
+
+/** An aggregate over real servers, by the names of their services. */
+export async function startAggregate(services: Readonly<Record<string, Lists>>, options: Partial<AggregateOptions> = {}): Promise<AggregateWorld> {
+  const offers = await Promise.all(
+    Object.entries(services).map(async ([service, lists]) => {
+      const { url } = await serveRaw((method) => {
+        const member = MEMBERS[method];
+        return member ? JSON.stringify({ [member]: lists[member] ?? [] }) : null;
+      });
+      return toolOffer(url, { service });
+    }),
+  );
+  const world = await startCatalogue(offers);
+  return {
+    ...world,
+    aggregate: createAggregate({ catalogue: world.catalogue, version: '1.2.3', ...options }),
+    async refreshed(service) {
+      const changed = world.changed(service);
+      world.now.advance(400_000);
+      await changed;
+    },
+  };
+}
+
+const MEMBERS: Readonly<Record<string, keyof Lists>> = {
+  'tools/list': 'tools',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+  'prompts/list': 'prompts',
+};
+
+export const ANYONE = { key: null } as const;
+
+/** A caller whose key may use these services. */
+export const keyFor = (...allowedServices: readonly string[]) => ({
+  key: { hash: 'h', label: '', development: false, allowedServices, budget: null },
+});
+
+export function request(method: string, params: object | string): RequestMessage {
+  const written = typeof params === 'string' ? params : JSON.stringify(params);
+  const message = parseMessage(`{ "jsonrpc":"2.0", "id" : 7,"method":${JSON.stringify(method)}, "params":${written}}`);
+  if (message?.kind !== 'request') throw new Error('no request');
+  return message;
+}
+
+/** The parsed result of a list, which must be one. */
+export function resultOf(answer: ReturnType<Aggregate['list']>): Record<string, unknown> & { nextCursor?: string } {
+  if ('error' in answer) throw new Error(answer.error.message);
+  return JSON.parse(answer.result) as Record<string, unknown>;
+}
+
+export const namesIn = (items: unknown, key = 'name') => (items as readonly Record<string, string>[]).map((item) => item[key]);

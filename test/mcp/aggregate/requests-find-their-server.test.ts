@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest';
+import { ANYONE, keyFor, request, startAggregate } from './aggregate-world.ts';
+import type { Resolution } from '../../../src/mcp/aggregate/resolve.ts';
+
+const SERVICES = {
+  'acme/files': {
+    tools: [{ name: 'read.file' }, { name: 'write' }],
+    prompts: [{ name: 'tidy up' }],
+    resources: [{ uri: 'file:///a', name: 'a' }],
+  },
+  'acme/web': { tools: [{ name: 'read' }] },
+};
+
+const start = async () => {
+  const { aggregate, ...world } = await startAggregate(SERVICES);
+  const scope = aggregate.scope(ANYONE, null);
+  const resolve = (method: string, params: object | string) => aggregate.resolve(request(method, params), scope);
+  return { ...world, aggregate, resolve };
+};
+
+const errorOf = (resolution: Resolution) => (resolution.kind === 'refused' ? resolution.error : null);
+
+test('a name is that of the service, and everything else in the message stays as it came', async () => {
+  const { aggregate, resolve } = await start();
+  const [read] = aggregate.scope(ANYONE, null).services;
+  expect(read).toBe('acme/files');
+  const exposed = /acme--files__read_file_[0-9a-f]{6}/.exec(
+    JSON.stringify(aggregate.list('tools/list', null, aggregate.scope(ANYONE, null), false)),
+  )![0];
+  const params = (name: string) =>
+    `{"_meta":{ "k":1.0 }, "n\\u0061me" : ${JSON.stringify(name)},"arguments":{"name":"x" ,"big":12345678901234567890}, "requestState":"s"}`;
+  expect(resolve('tools/call', params(exposed))).toEqual({
+    kind: 'service',
+    service: 'acme/files',
+    text: request('tools/call', params('read.file')).text,
+  });
+});
+
+test('prompts, resources, subscriptions and completions are those of their service', async () => {
+  const { aggregate, resolve } = await start();
+  const prompt = /acme--files__tidy_up_[0-9a-f]{6}/.exec(
+    JSON.stringify(aggregate.list('prompts/list', null, aggregate.scope(ANYONE, null), false)),
+  )![0];
+  const to = (method: string, params: object) => ({ kind: 'service', service: 'acme/files', text: request(method, params).text });
+  expect(resolve('prompts/get', { name: prompt, arguments: {} })).toEqual(to('prompts/get', { name: 'tidy up', arguments: {} }));
+  for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe']) {
+    expect(resolve(method, { uri: 'acme--files+file:///a' })).toEqual(to(method, { uri: 'file:///a' }));
+    // Servers know more than they list.
+    expect(resolve(method, { uri: 'ui://acme--files/x/y' })).toEqual(to(method, { uri: 'ui://x/y' }));
+  }
+  expect(resolve('completion/complete', { ref: { type: 'ref/prompt', name: prompt }, argument: {} })).toEqual(
+    to('completion/complete', { ref: { type: 'ref/prompt', name: 'tidy up' }, argument: {} }),
+  );
+  expect(resolve('completion/complete', { ref: { type: 'ref/resource', uri: 'acme--files+file:///{path}' } })).toEqual(
+    to('completion/complete', { ref: { type: 'ref/resource', uri: 'file:///{path}' } }),
+  );
+});
+
+describe('call_tool', () => {
+  test('is the call of the tool that it names', async () => {
+    const { resolve } = await start();
+    const wrapped = '{"name":"call_tool","_meta":{"a":1.0},"arguments":{"arguments":{ "x" : 1.50 },"name":"acme--web__read"}}';
+    expect(resolve('tools/call', wrapped)).toEqual({
+      kind: 'service',
+      service: 'acme/web',
+      text: request('tools/call', '{"name":"read","_meta":{"a":1.0},"arguments":{ "x" : 1.50 }}').text,
+    });
+    expect(resolve('tools/call', '{"name":"call_tool","arguments":{"name":"acme--web__read"}}')).toMatchObject({
+      text: request('tools/call', '{"name":"read"}').text,
+    });
+    expect(resolve('tools/call', { name: 'call_tool', arguments: { name: 'find_tools', arguments: { query: 'x' } } })).toEqual({
+      kind: 'find',
+      arguments: { query: 'x' },
+    });
+  });
+
+  test.each([
+    '{"name":"call_tool"}',
+    '{"name":"call_tool","arguments":7}',
+    '{"name":"call_tool","arguments":{}}',
+    '{"name":"call_tool","arguments":{"name":"call_tool"}}',
+    '{"name":"call_tool","arguments":{"name":"acme--web__read","arguments":[]}}',
+    '{"name":"call_tool","arguments":{"name":"acme--web__read","arguments":null}}',
+    // Readers differ in which of two they take: another could be billed than is called.
+    '{"name":"call_tool","arguments":{"name":"acme--files__write","name":"acme--web__read"}}',
+    '{"name":"call_tool","arguments":{"name":"acme--web__read","arguments":{},"arguments":{}}}',
+  ])('%s is refused', async (params) => {
+    const { resolve } = await start();
+    expect(errorOf(resolve('tools/call', params))).toMatchObject({ code: -32602 });
+  });
+});
+
+test('find_tools is always callable', async () => {
+  const { aggregate } = await start();
+  const none = aggregate.scope(keyFor(), null);
+  expect(aggregate.resolve(request('tools/call', { name: 'find_tools', arguments: { query: '' } }), none)).toEqual({
+    kind: 'find',
+    arguments: { query: '' },
+  });
+});
+
+test('a name that there is not is refused with the nearest', async () => {
+  const { aggregate, resolve } = await start();
+  expect(errorOf(resolve('tools/call', { name: 'acme--web__raed' }))).toMatchObject({ code: -32602, data: { nearest: ['acme--web__read'] } });
+  expect(errorOf(resolve('tools/call', { name: 'acme-web__read' }))?.message).toContain('The nearest: acme--web__read');
+  expect(errorOf(resolve('tools/call', { name: 'find_tool' }))).toMatchObject({ data: { nearest: ['find_tools'] } });
+  expect(errorOf(resolve('tools/call', { name: 'zzz\u0007' }))).toEqual({
+    code: -32602,
+    message: 'There is no tool zzz here.',
+    data: { nearest: [] },
+  });
+  for (const params of [{}, { name: 7 }, { name: '' }, { name: 'constructor__x' }, { name: 'x'.repeat(100_000) }])
+    expect(errorOf(resolve('tools/call', params))).toMatchObject({ code: -32602 });
+  for (const uri of ['file:///a', 'acme--none+file:///a', 'ui://x', 7])
+    expect(errorOf(resolve('resources/read', { uri }))).toMatchObject({ code: -32602 });
+  for (const params of [{}, { ref: 7 }, { ref: {} }, '{"ref":{"type":"ref/prompt","name":"a","name":"b"}}'])
+    expect(errorOf(resolve('completion/complete', params))).toMatchObject({ code: -32602 });
+  expect(errorOf(resolve('tools/list', {}))).toMatchObject({ code: -32601 });
+
+  // What a key may not use is not there for it, and is not named to it.
+  const scope = aggregate.scope(keyFor('acme/files'), null);
+  expect(errorOf(aggregate.resolve(request('tools/call', { name: 'acme--web__read' }), scope))?.message).not.toContain('web__read,');
+  expect(errorOf(aggregate.resolve(request('resources/read', { uri: 'acme--web+x:y' }), scope))).toMatchObject({ code: -32602 });
+});
+
+test('a tool of a service whose list is not known may be there', async () => {
+  const { aggregate, catalog } = await start();
+  const [first] = catalog.offers('tool');
+  catalog.replace('new', [
+    { ...first!, id: 'tool/id-A:acme/new', service: 'acme/new', endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:9/mcp', headers: {} } },
+  ]);
+  const resolution = aggregate.resolve(request('tools/call', { name: 'acme--new__anything' }), aggregate.scope(ANYONE, null));
+  expect(resolution).toMatchObject({ kind: 'service', service: 'acme/new', text: request('tools/call', { name: 'anything' }).text });
+});

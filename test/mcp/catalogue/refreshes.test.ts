@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest';
+import { overHttp, serveRaw, startCatalogue, toolOffer, toolsText } from './catalogue-world.ts';
+
+async function serveChanging() {
+  const state: { tools: readonly string[]; prompts: readonly string[]; down: boolean } = { tools: ['one'], prompts: [], down: false };
+  const server = await serveRaw((method) => {
+    if (state.down) return '"broken"';
+    if (method === 'tools/list') return toolsText(state.tools.map((name) => ({ name })));
+    if (method === 'prompts/list') return JSON.stringify({ prompts: state.prompts.map((name) => ({ name })) });
+    return null;
+  });
+  let begun = 0;
+  /** Counts the refreshes, each when it begins. */
+  const facts: typeof overHttp.facts = (offer, signal) => {
+    begun++;
+    return overHttp.facts(offer, signal);
+  };
+  return { state, server, facts, lists: () => begun };
+}
+
+test('a server is asked again after five minutes, and listeners are told what has changed and nothing else', async () => {
+  const { state, server, facts, lists } = await serveChanging();
+  const { catalogue, now, changed } = await startCatalogue([toolOffer(server.url)], { facts });
+  const told: string[] = [];
+  catalogue.onChanged(({ kinds }) => told.push(kinds.join()));
+  expect(lists()).toBe(1);
+  now.advance(200_000);
+  await catalogue.settled();
+  expect(lists()).toBe(1);
+
+  now.advance(200_000);
+  await server.came('prompts/list', 2);
+  state.prompts = ['greet'];
+  now.advance(400_000);
+  expect((await changed()).kinds).toEqual(['prompts']);
+  state.tools = ['one', 'two'];
+  now.advance(400_000);
+  await changed();
+  expect(told).toEqual(['prompts', 'tools']);
+  expect([...catalogue.service('acme/tools')!.tools.keys()]).toEqual(['one', 'two']);
+});
+
+test('a server that says its list has changed is asked at once, but not as often as it says so', async () => {
+  const { state, server, facts, lists } = await serveChanging();
+  const offer = toolOffer(server.url);
+  const { catalogue, now, changed } = await startCatalogue([offer], { facts, gapMs: 10_000 });
+  now.advance(60_000);
+  for (const [index, gap] of [10_000, 20_000, 40_000].entries()) {
+    state.tools = [`tool_${index}`];
+    const told = changed();
+    catalogue.stale(offer);
+    expect(lists()).toBe(2 + index);
+    await told;
+    now.advance(gap - 1);
+    catalogue.stale(offer);
+    expect(lists()).toBe(2 + index);
+    now.advance(1);
+  }
+});
+
+test('a server that is down keeps what it listed and is asked less and less often', async () => {
+  const { state, server, facts, lists } = await serveChanging();
+  const offer = toolOffer(server.url);
+  const { catalogue, now, failed, changed } = await startCatalogue([offer], { facts });
+  state.down = true;
+  now.advance(400_000);
+  await failed(1);
+  // Each a little more or less.
+  for (const [index, ms] of [2_000, 4_000, 8_000].entries()) {
+    now.advance(ms * 0.8);
+    void catalogue.settled();
+    expect(lists()).toBe(2 + index);
+    now.advance(ms * 0.4);
+    await failed(2 + index);
+    expect(lists()).toBe(3 + index);
+  }
+  expect([...catalogue.listingOf(offer)!.tools.keys()]).toEqual(['one']);
+  state.down = false;
+  state.tools = ['two'];
+  const back = changed();
+  now.advance(20_000);
+  await back;
+  expect([...catalogue.listingOf(offer)!.tools.keys()]).toEqual(['two']);
+});
+
+test('a provider that is away is not asked, and is as soon as it is back', async () => {
+  const { state, server, facts, lists } = await serveChanging();
+  const offer = toolOffer(server.url);
+  let away = true;
+  const { catalogue, now, changed } = await startCatalogue([offer], { facts, present: () => !away });
+  expect(lists()).toBe(0);
+  const first = changed();
+  away = false;
+  await first;
+  away = true;
+  now.advance(60_000);
+  await catalogue.settled();
+  expect(lists()).toBe(1);
+  // Its program may be another one now.
+  away = false;
+  state.tools = ['two'];
+  await changed();
+  expect([...catalogue.listingOf(offer)!.tools.keys()]).toEqual(['two']);
+});
+
+test('a new price is told as a change of the tools, and the same offer once more is not', async () => {
+  const { server } = await serveChanging();
+  const { catalog, catalogue } = await startCatalogue([toolOffer(server.url)]);
+  const told: string[] = [];
+  catalogue.onChanged(({ service, kinds }) => told.push(`${service} ${kinds.join()}`));
+  catalog.replace('test', [toolOffer(server.url)]);
+  catalogue.services();
+  expect(told).toEqual([]);
+  catalog.replace('test', [toolOffer(server.url, { call: 0.002 })]);
+  catalogue.services();
+  expect(told).toEqual(['acme/tools tools,resources,prompts']);
+});

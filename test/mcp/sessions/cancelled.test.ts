@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { connect } from './sdk-client.ts';
+import { startSdkServer } from './sdk-server.ts';
+import { events, startScripted } from './scripted-server.ts';
+import { open, post, PRICE, startWorld } from './session-world.ts';
+
+const CALL = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 't', arguments: {} } };
+const CANCEL = '{"jsonrpc":"2.0" ,"method":"notifications/cancelled","params":{"requestId":7,"reason":"enough"}}';
+
+test('a tool of the SDK is told, and a call that ends so is free', async () => {
+  const server = await startSdkServer();
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const { client } = await connect(gateway.url, 'alice');
+  const cancel = new AbortController();
+  const result = client.callTool({ name: 'wait', arguments: {} }, undefined, { signal: cancel.signal });
+  await server.waiting(1);
+  cancel.abort('enough');
+  await expect(result).rejects.toThrow('enough');
+  while (gateway.endings.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(gateway.endings).toEqual(['wait: cancelled, 0']);
+  expect(server.requests.filter((line) => line.endsWith(' notifications/cancelled'))).toHaveLength(1);
+  expect(await world.faults()).toEqual([]);
+});
+
+test('a tool that answers all the same, soon enough, is paid', async () => {
+  const server = await startScripted({
+    answer({ message, text }, response) {
+      if (message.method === 'tools/call') held.resolve(events(response, ': begun\n\n'));
+      if (message.method === 'notifications/cancelled') cancelled.resolve(text);
+    },
+  });
+  const held = Promise.withResolvers<ReturnType<typeof events>>();
+  const cancelled = Promise.withResolvers<string>();
+  const world = await startWorld({ url: server.url, cancelGraceMs: 5_000 });
+  const gateway = await world.gateway();
+  const id = await open(gateway.url, 'alice');
+  const answer = post(gateway.url, 'alice', id, CALL);
+  const response = await held.promise;
+  expect((await post(gateway.url, 'alice', id, CANCEL)).status).toBe(202);
+  expect(await cancelled.promise).toBe(CANCEL);
+  response.end('data: {"jsonrpc":"2.0","id":7,"result":{"content":[]}}\n\n');
+  expect((await answer).status).toBe(200);
+  expect(await world.charged('alice')).toBe(PRICE);
+  expect(await world.faults()).toEqual([]);
+});
+
+test('one that does not answer is not waited for: the reply ends without a response', async () => {
+  const server = await startScripted({
+    answer: ({ message }, response) => (message.method === 'tools/call' ? void events(response, ': begun\n\n') : undefined),
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const id = await open(gateway.url, 'alice');
+  const answer = post(gateway.url, 'alice', id, CALL);
+  while (!server.asked.some(({ message }) => message.method === 'tools/call')) await new Promise((resolve) => setImmediate(resolve));
+  await post(gateway.url, 'alice', id, CANCEL);
+  expect([(await answer).status, await (await answer).text()]).toEqual([202, '']);
+  expect(gateway.endings).toEqual(['t: cancelled, 0']);
+  expect(await world.faults()).toEqual([]);
+});
+
+test("another session's request with the same id goes on", async () => {
+  const server = await startScripted({
+    answer({ message, session }, response) {
+      if (message.method === 'tools/call') held.set(session!, events(response, ': begun\n\n'));
+    },
+  });
+  const held = new Map<string, ReturnType<typeof events>>();
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const [alices, bobs] = [await open(gateway.url, 'alice'), await open(gateway.url, 'bob')];
+  const [alice, bob] = [post(gateway.url, 'alice', alices, CALL), post(gateway.url, 'bob', bobs, CALL)];
+  while (held.size < 2) await new Promise((resolve) => setImmediate(resolve));
+  await post(gateway.url, 'alice', alices, CANCEL);
+  expect((await alice).status).toBe(202);
+  held.get('upstream-3')!.end('data: {"jsonrpc":"2.0","id":7,"result":{"content":[]}}\n\n');
+  expect(await (await bob).json()).toMatchObject({ id: 7, result: {} });
+  expect([await world.charged('alice'), await world.charged('bob')]).toEqual([0n, PRICE]);
+  expect(await world.faults()).toEqual([]);
+});

@@ -1,0 +1,303 @@
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { audit, createBill, createLedger, createPriceBook, escrowOf, parseRates, parseUsd, priceId, treasuryOf } from '#billing';
+import {
+  createArrivals,
+  createCallObserver,
+  createCatalog,
+  createExecute,
+  createFree,
+  createHealth,
+  createHttpUpstream,
+  createIdempotency,
+  createKeepAlive,
+  createLocalLimiter,
+  createPipeline,
+  createRetryBudget,
+  createRouter,
+  createServer,
+  createSessionStore,
+  createUpstream,
+  GatewayError,
+  NO_PAYMENTS,
+  refuseLock,
+  toBillable,
+  type Call,
+  type Config,
+  type Offer,
+} from '#gateway';
+import type { Database } from '#store';
+import { createClientRequests } from '../../../src/mcp/client-requests.ts';
+import { createReach } from '../../../src/mcp/free-call.ts';
+import { createLegacyToLegacy } from '../../../src/mcp/legs/legacy-to-legacy.ts';
+import { createLegacyToModern } from '../../../src/mcp/legs/legacy-to-modern.ts';
+import { initializeResult } from '../../../src/mcp/legs/legacy-to-modern/initialize-result.ts';
+import { createListens } from '../../../src/mcp/listen.ts';
+import { createReplays } from '../../../src/mcp/replays.ts';
+import { mcpRoutes } from '../../../src/mcp/routes.ts';
+import { createRunTurn } from '../../../src/mcp/run-turn.ts';
+import { createServers } from '../../../src/mcp/servers.ts';
+import { createSessionDoor } from '../../../src/mcp/session-door.ts';
+import { createSessions } from '../../../src/mcp/sessions.ts';
+import { LIMITS } from '../../openai/support/gateway.ts';
+import { openTestDatabase } from '../../gateway/test-database.ts';
+
+export interface WorldOptions {
+  /** Of the one MCP server behind it. */
+  readonly url: string;
+  readonly mcp?: Partial<Config['mcp']>;
+  readonly drainMs?: number;
+  readonly cancelGraceMs?: number;
+  readonly callTimeoutMs?: number;
+  readonly replyBytesMax?: number;
+  readonly listensMs?: number;
+}
+
+const SERVICE = 'acme/tools';
+export const PRICE = 1_000n;
+const HELD = { name: 'test/session-locks-held', text: "SELECT id FROM locks WHERE state = 'held'" };
+const ROWS = { name: 'test/session-rows', text: 'SELECT id FROM sessions' };
+
+/**
+ * Legacy sessions in front of one server, with a real database, ledger, pipeline and sockets. An account is its own key: `Bearer alice`. Every call of
+ * a tool costs PRICE. Gateways share the database and the clock.
+ */
+export async function startWorld(options: WorldOptions) {
+  const clock = { ahead: 0 };
+  const now = () => Date.now() + clock.ahead;
+  const database = await openTestDatabase('sqlite');
+  const ledger = await createLedger({ database, now });
+  onTestFinished(() => ledger.close());
+  const offer = toolOffer(options.url);
+  await createPriceBook(database).remember([{ ...offer.price, provider: offer.provider.id, service: offer.service }]);
+  for (const name of ['alice', 'bob'])
+    await ledger.transfer({
+      id: `credit ${name}`,
+      from: treasuryOf('operator'),
+      to: escrowOf(`tollgate:local:${name}`),
+      amount: parseUsd('10'),
+      memo: '',
+    });
+
+  const world = {
+    clock,
+    database,
+    offer,
+    gateway: () => startGateway(options, { now, database, ledger, offer }),
+    rows: async () => (await database.query(ROWS)).length,
+    /** What the audit finds wrong, and locks that are held. */
+    async faults(): Promise<readonly unknown[]> {
+      return [...(await audit(database, { now })).checks.filter((check) => !check.ok), ...(await database.query(HELD))];
+    },
+    async charged(name: string): Promise<bigint> {
+      return parseUsd('10') - (await ledger.balance(escrowOf(`tollgate:local:${name}`)))!.available;
+    },
+  };
+  return world;
+}
+
+export type World = Awaited<ReturnType<typeof startWorld>>;
+export type TestGateway = Awaited<ReturnType<typeof startGateway>>;
+
+async function startGateway(
+  options: WorldOptions,
+  { now, database, ledger, offer }: { now: () => number; database: Database; ledger: Awaited<ReturnType<typeof createLedger>>; offer: Offer },
+) {
+  const observer = createCallObserver([], { now });
+  const direct = createHttpUpstream({ headTimeoutMs: 10_000, idleTimeoutMs: 10_000, connectionsMax: 256 });
+  const tunnel = {
+    send() {
+      throw new Error('there are no tunnels');
+    },
+    close: async () => {},
+  };
+  const upstream = createUpstream({ direct, tunnel });
+  const health = createHealth({ now, cooldownMs: 0 });
+  const router = createRouter({ health, random: Math.random, attemptsMax: 3 });
+  const catalog = createCatalog();
+  catalog.replace('test', [offer]);
+  const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
+  const endings: string[] = [];
+  const bill = createBill<Call>({
+    ledger,
+    billable: (call) => toBillable(call, 1_000),
+    feeBps: 0,
+    drainMs: options.drainMs ?? 50,
+    drainBytes: 1024 * 1024,
+    refuse: refuseLock,
+    receipt: () => null,
+    onStarted: observer.started,
+    onRefused: observer.failed,
+    onResolved: (call, resolution) => {
+      observer.resolved(call, resolution);
+      endings.push(`${call.operation}: ${String(resolution.end?.detail['finishReason'] ?? resolution.state)}, ${resolution.settlement.charged}`);
+    },
+  });
+  const pipeline = createPipeline({
+    authenticate(headers) {
+      const name = /^Bearer (\w+)$/.exec(headers.authorization ?? '')?.[1];
+      if (name === undefined) throw new GatewayError('unauthorized', 'Missing API key');
+      return { account: `tollgate:local:${name}`, key: null, wallet: null };
+    },
+    limiter: createLocalLimiter({ now }),
+    policy: () => ({ requestsPerMinute: 1e9, burst: 1e9, tokensPerMinute: 1e12 }),
+    onRateLimited: () => {},
+    catalog,
+    router,
+    health,
+    arrivals: createArrivals({ present: () => true, onReturned: () => {}, waitMs: 0 }),
+    attemptsMax: 3,
+    callTimeoutMs: options.callTimeoutMs ?? 30_000,
+    billed: bill(execute),
+    unbilled: createFree(observer)(execute),
+    observer,
+    now,
+  });
+
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  const replyBytesMax = options.replyBytesMax ?? 1024 * 1024;
+  const servers = createServers({ version: '1', replyBytesMax, now });
+  const sessions = createSessions({
+    store: createSessionStore(database, { now }),
+    config: { sessionsMax: 100, sessionsInMemoryMax: 20_000, sessionIdleMs: 1_800_000, ...options.mcp },
+    offerOf: (id) => (id === offer.id ? offer : null),
+    initializeResult,
+    reach: createReach(pipeline),
+    now,
+    onError,
+  });
+  const clientRequests = createClientRequests();
+  const bridge = createLegacyToModern({ clientRequests, schemaOf: () => null, replyBytesMax });
+  const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs: options.cancelGraceMs ?? 50 });
+  const listens = createListens({
+    max: options.mcp?.listensMax ?? 32,
+    bytesMax: replyBytesMax,
+    renew: sessions.renew,
+    listenModern: bridge.listenModern,
+    ...(options.listensMs === undefined ? {} : { lastsMs: options.listensMs }),
+  });
+  const replays = createReplays({ now });
+  const none = () => {
+    throw new Error('there are only sessions here');
+  };
+  const runTurn = createRunTurn({
+    pipeline,
+    idempotency: createIdempotency(database, { now, runningTtlMs: 60_000 }),
+    servers,
+    terms: NO_PAYMENTS,
+    legs: { modern: { modern: none, legacy: none }, bare: { modern: none, legacy: none }, legacy: { modern: bridge.leg, legacy: raw.leg } },
+    schemaOf: () => null,
+    decorate: (result) => result,
+    onError,
+  });
+  const keepAlive = createKeepAlive(15_000);
+  const door = createSessionDoor({
+    pipeline,
+    sessions,
+    listens,
+    replays,
+    servers,
+    runTurn,
+    raw,
+    bridge,
+    clientRequests,
+    receipts: 'on-request',
+    keepAlive,
+    onError,
+  });
+  const server = createServer({ limits: LIMITS, onError });
+  await server.register(
+    mcpRoutes({ keepAlive, admit: pipeline.admit, guard: () => null, challenge: () => null, standalone: none, legacy: door, limits: LIMITS, onError }),
+  );
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = server.server.address() as AddressInfo;
+  let stopped = false;
+  const stop = async () => {
+    if (stopped) return;
+    stopped = true;
+    listens.drain();
+    await server.close();
+    sessions.close();
+    await upstream.close();
+  };
+  onTestFinished(stop);
+  return {
+    url: `http://127.0.0.1:${port}/mcp/${SERVICE}`,
+    sessions,
+    listens,
+    replays,
+    /** How billed calls ended, in order: `tool: finish reason, micro-USD`. */
+    endings,
+    errors,
+    inFlight: pipeline.inFlight,
+    /** Failures that were counted against the provider. */
+    failures: () => health.stats(offer).failures,
+    stop,
+  };
+}
+
+function toolOffer(url: string): Offer {
+  const provider = { id: 'acme-key', name: 'acme' };
+  const rates = parseRates({ call: 0.001 });
+  return {
+    id: `tool/${provider.id}:${SERVICE}`,
+    service: SERVICE,
+    primitive: 'tool',
+    provider,
+    price: { id: priceId(provider.id, SERVICE, rates), rates },
+    variants: {},
+    priceCap: null,
+    endpoint: { kind: 'direct', baseUrl: url, headers: { authorization: 'Bearer providers-own' } },
+    displayName: SERVICE,
+    description: '',
+    createdAt: 0,
+    model: null,
+    agent: null,
+    media: null,
+  };
+}
+
+/** One message to a session, as a client posts it. */
+export function post(
+  url: string,
+  account: string,
+  session: string | null,
+  message: object | string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${account}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(session === null ? {} : { 'mcp-session-id': session }),
+      ...headers,
+    },
+    body: typeof message === 'string' ? message : JSON.stringify(message),
+  });
+}
+
+export const INITIALIZE = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: { sampling: {}, elicitation: {}, roots: {} }, clientInfo: { name: 'test', version: '1' } },
+};
+
+/** Opens a session; its id. */
+export async function open(url: string, account: string, message: object = INITIALIZE): Promise<string> {
+  const reply = await post(url, account, null, message);
+  const text = await reply.text();
+  const id = reply.headers.get('mcp-session-id');
+  if (id === null) throw new Error(`no session: ${reply.status} ${text}`);
+  return id;
+}
+
+/** The JSON-RPC messages of a reply, JSON or events. */
+export async function messagesOf(reply: Response): Promise<Record<string, unknown>[]> {
+  const text = await reply.text();
+  if (!reply.headers.get('content-type')?.includes('event-stream')) return text === '' ? [] : [JSON.parse(text) as Record<string, unknown>];
+  return [...text.matchAll(/^data: ?(\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as Record<string, unknown>);
+}
