@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import {
-  accountTotals,
   audit,
   countHeldLocks,
   createBill,
@@ -9,15 +8,11 @@ import {
   createPriceBook,
   createReceiptSigner,
   expireAll,
-  findTransfer,
   type AuditReport,
   type Ledger,
-  type Receipt,
 } from '#billing';
 import { connectRedis, openDatabase, type Database } from '#store';
 import {
-  accountRoutes,
-  adminRoutes,
   clientAddress,
   countAnswers,
   createArrivals,
@@ -26,7 +21,6 @@ import {
   createCallLog,
   createCallObserver,
   createCatalog,
-  createConsumerStore,
   createEarnings,
   createExecute,
   createFree,
@@ -59,17 +53,14 @@ import {
   createTunnelUpstream,
   createUpstream,
   GatewayError,
-  healthRoutes,
   limitedAs,
   marketRoutes,
-  metricsRoutes,
   NO_PAYMENTS,
   nonceRoutes,
   offersFromConfig,
   ownPages,
   pricesOf,
   receiptOfCall,
-  receiptOfRecord,
   referenceRoutes,
   refuseLock,
   spendTokens,
@@ -85,8 +76,10 @@ import {
   type ServerOptions,
   type Tunnels,
 } from '#gateway';
-import { createMcp } from './mcp/index.ts';
+import { createMcp, type Mcp } from './mcp/index.ts';
 import { chatRoutes, modelsRoutes } from './openai/index.ts';
+import { closeGracefully } from './app-close.ts';
+import { operatorRoutes } from './app-operator.ts';
 import { VERSION } from './version.ts';
 
 export interface App {
@@ -131,10 +124,13 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     // The database is the truth; everything else can be made again.
     const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
     cleanUp.push(() => database.close());
+    // Figures are asked for of rooms that are opened later.
     let tunnels: Tunnels | null = null;
+    let tools: Mcp | null = null;
     const metrics = createMetrics({
       locksHeld: () => countHeldLocks(database),
       tunnels: () => tunnels?.count() ?? { connections: 0, streams: 0 },
+      mcp: () => tools?.counts() ?? { sessions: 0, heldCalls: 0, listens: 0 },
     });
     const ledger = await createLedger({ database, now, onBatch: (batch) => metrics.ledgerBatch(batch) });
     cleanUp.push(() => ledger.close());
@@ -143,7 +139,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const identity = createIdentity(config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed });
     const receipts = createReceiptSigner(identity.receiptKey.privateKey);
-    const signed = (receipt: Receipt | null) => (receipt === null ? null : receipts.sign(receipt));
     const redis =
       config.redisUrl === null
         ? null
@@ -152,7 +147,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const tracer = await createTracer(config, { version: VERSION, onError: (error) => logger.warn({ err: error }, 'traces could not be sent') });
     cleanUp.push(() => tracer.close());
-    const observer = createCallObserver([createCallLog(logger), metrics.sink, tracer.sink], { now });
+    const hasOperation = (offer: Offer, tool: string) => tools?.hasTool(offer, tool) ?? false;
+    const observer = createCallObserver([createCallLog(logger), metrics.sink, tracer.sink], { now, hasOperation });
 
     const catalog = createCatalog();
     const offers = offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() });
@@ -309,7 +305,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     };
     cleanUp.push(() => clearInterval(sweeper));
 
-    const totals = (account: string) => accountTotals(database, account);
     const audited = () => audit(database, { now });
     await server.register(
       chatRoutes({ pipeline, idempotency, config, now, onError, ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}) }),
@@ -322,7 +317,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       pins: createToolPins(database, { now }),
       present,
       random,
-      onUnlisted: (error, { service, provider }) => logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
+      onUnlisted: (error, { service, provider }) =>
+        logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
       idempotency,
       terms: NO_PAYMENTS,
       config,
@@ -334,6 +330,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       challenge: oauth.challengeFor,
       ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
     });
+    tools = mcp;
     cleanUp.push(() => mcp.close());
     await server.register(oauth.routes);
     await server.register(mcp.routes);
@@ -345,46 +342,19 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       prefix: '/api/v1',
     });
     await server.register(
-      accountRoutes({ admit: pipeline.admit, keys, nonces, ledger, totals, receipt: (record) => signed(receiptOfRecord(record)), now }),
-      {
-        prefix: '/api/v1',
-      },
-    );
-    await server.register(
-      adminRoutes({
-        adminKey: config.adminKey,
-        contractNetworks: config.chains.map(({ network }) => network),
-        consumers: createConsumerStore(database, { now }),
-        keys,
+      operatorRoutes({
+        config,
+        database,
         ledger,
-        totals,
-        findTransfer: (id) => findTransfer(database, id),
+        keys,
+        nonces,
+        receipts,
+        admit: pipeline.admit,
         audit: audited,
+        draining: () => draining,
+        metrics: { contentType: metrics.contentType, text: options.metricsText ?? metrics.text },
         now,
       }),
-      { prefix: '/admin/v1' },
-    );
-    await server.register(
-      healthRoutes({
-        ready: async () => {
-          if (draining) return { ready: false, checks: { gateway: 'shutting down' } };
-          await ledger.balance('fees');
-          return { ready: true, checks: { gateway: 'ok', database: 'ok' } };
-        },
-      }),
-    );
-    await server.register(metricsRoutes({ contentType: metrics.contentType, text: options.metricsText ?? metrics.text }));
-    server.get(
-      '/.well-known/jwks.json',
-      {
-        schema: {
-          tags: ['Account'],
-          security: [],
-          summary: 'Show the keys that receipts are signed with',
-          description: 'A JSON Web Key set (RFC 7517).',
-        },
-      },
-      () => receipts.jwks(),
     );
 
     return {
@@ -400,25 +370,20 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         const url = await server.listen({ host: config.host, port: config.port });
         return { url };
       },
-      async close() {
-        // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a refused connection.
-        draining = true;
-        arrivals.close();
-        mcp.drain();
-        const drainMs = config.limits.drainOnShutdownMs;
-        const until = Date.now() + drainMs;
-        // Proxies look for another gateway at once; what other gateways' calls and our own do in the tunnels may end.
-        const tunnelsClosed = Promise.all([ownTunnels.close(drainMs), peerListener?.close(drainMs)]);
-        while (pipeline.inFlight() > 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
-        await tunnelsClosed;
-        // The last bytes of what has ended are on their way; what has not ended by now is cut.
-        const idle = setInterval(() => server.server.closeIdleConnections(), 20);
-        const cut = setTimeout(() => server.server.closeAllConnections(), pipeline.inFlight() > 0 ? 0 : LAST_BYTES_MS);
-        await server.close();
-        clearInterval(idle);
-        clearTimeout(cut);
-        await closeAll();
-      },
+      close: () =>
+        closeGracefully({
+          server,
+          drainMs: config.limits.drainOnShutdownMs,
+          inFlight: pipeline.inFlight,
+          refuse() {
+            draining = true;
+            arrivals.close();
+            mcp.drain();
+          },
+          // Proxies look for another gateway at once; what other gateways' calls and our own do in the tunnels may end.
+          closeTunnels: (drainMs) => Promise.all([ownTunnels.close(drainMs), peerListener?.close(drainMs)]),
+          closeRest: closeAll,
+        }),
     };
   } catch (error) {
     await closeAll();
@@ -426,6 +391,4 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   }
 }
 
-/** Longest wait for clients to take the end of their replies when the gateway stops. */
-const LAST_BYTES_MS = 2_000;
 const SWEEP_BATCH = 1_000;

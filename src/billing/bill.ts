@@ -204,10 +204,10 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
   try {
     let call = asked;
     // Given to the ledger before the lock that takes its place, and so in one group with it. Where it has ended already, there is nothing to give back.
-    const { continues } = options.billable(asked);
+    let billable = options.billable(asked);
+    const { continues } = billable;
     if (continues !== null) void options.ledger.release({ id: continues, detail: CONTINUED }).catch(() => {});
     for (;;) {
-      const billable = options.billable(call);
       const result = await options.ledger.lock({
         id: billable.id,
         account: billable.account,
@@ -221,6 +221,7 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
       const refused = options.refuse(call, result);
       if (refused instanceof Error) throw refused;
       call = refused;
+      billable = options.billable(call);
     }
   } catch (error) {
     options.onRefused(asked, error);

@@ -86,8 +86,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           talkOver ??= new AbortController();
           const detached = createDetached(options.upstream, offer, observer.upstreamHeaders(call));
           const talk = call.exchange.converse(offer, (request) => send(offer, request, last), talkOver.signal, detached);
-          yield { type: 'head', status: 200, provider: offer.provider };
-          let end: ReplyEnd;
+          let end: ReplyEnd | null = null;
           try {
             for (;;) {
               const step = await talk.next();
@@ -105,13 +104,12 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
               handedOut = false;
             }
           } finally {
-            // Without effect on one that has ended.
-            await talk.return(NO_END);
+            if (end === null) await talk.return(NO_END);
           }
           complete = true;
           for (const exchange of running.exchanges) exchange.over();
           const now = options.now();
-          health.succeeded(offer, { firstByteMs: firstByteAt - startedAt, durationMs: now - startedAt, completionTokens: 0 });
+          health.succeeded(offer, { firstByteMs: firstByteAt - startedAt, durationMs: now - startedAt, completionTokens: 0 }, call.free === null);
           flag(offer, end);
           if (call.stickyKey !== null) router.served(call.stickyKey, offer);
           yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt - startedAt, durationMs: now - call.startedAt });
@@ -165,14 +163,14 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           return;
         }
         if (running.stopped) {
-          health.failed(offer, startedAt);
+          health.failed(offer, startedAt, call.free === null);
           observer.attemptFailed(call, offer, new UpstreamFailure(running.stopped.message, { retryable: false, blame: 'provider', cause: error }));
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }
         if (!(error instanceof UpstreamFailure)) throw error;
         abortAll(error);
         running.exchanges.length = 0;
-        if (error.blame === 'provider') health.failed(offer, error.unsent ? undefined : startedAt);
+        if (error.blame === 'provider') health.failed(offer, error.unsent ? undefined : startedAt, call.free === null);
         observer.attemptFailed(call, offer, error);
         if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) throw toGatewayError(error, candidate);
       }

@@ -12,7 +12,12 @@ export function createFree(observer: Pick<CallObserver, 'started' | 'failed'>): 
   return (next) => (call, signal) => run(observer, next, call, signal);
 }
 
-async function* run(observer: Pick<CallObserver, 'started' | 'failed'>, next: Handler, call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+async function* run(
+  observer: Pick<CallObserver, 'started' | 'failed'>,
+  next: Handler,
+  call: Call,
+  signal: AbortSignal,
+): AsyncGenerator<Frame, void, undefined> {
   if (call.free === null) throw new Error(`call ${call.id} is not free`);
   observer.started(call);
   let failure: unknown = null;

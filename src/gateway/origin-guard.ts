@@ -55,11 +55,16 @@ export function createOriginGuard(options: OriginGuardOptions): OriginGuard {
     return (host.port || usual) === (from.port || usual);
   };
 
+  /** The last Host that was found to be ours: it is read as a URL is, on the way of every request. */
+  let usual: string | null = null;
+
   return (headers, rawHeaders = []) => {
     if (isRepeated(rawHeaders)) return 'The Host or the Origin header was sent more than once: send it once';
+    if (headers.origin === undefined && (!judgesHost || headers.host === usual)) return null;
     const host = parseHost(headers.host ?? '');
     if (judgesHost && (host === null || !isOurs(host)))
       return `The host ${quoted(headers.host ?? '')} is not one of this gateway's: the operator adds it to server.allowed_hosts`;
+    if (judgesHost) usual = headers.host ?? null;
     const { origin } = headers;
     if (origin !== undefined && !originIsAllowed(origin, host))
       return `Pages of ${quoted(origin)} may not call this gateway: the operator adds it to server.allowed_origins`;

@@ -32,52 +32,71 @@ export const EVENT_STREAM_HEADERS = {
  * An answer that begins as JSON and becomes a stream with its first event, or when nothing was said for long: a proxy on the way would take a slow tool
  * for a dead connection.
  */
-export function createAnswer({ sink, events, keepAlive, headers }: AnswerOptions): Answer {
-  let begun = false;
-  let over = false;
-  const begin = () => {
-    if (begun) return;
-    begun = true;
+export function createAnswer(options: AnswerOptions): Answer {
+  return new HttpAnswer(options);
+}
+
+/** The answer is itself what is kept alive: there is one for each request, so it is one object. */
+class HttpAnswer implements Answer, Silent {
+  quietTicks = 0;
+  place = -1;
+  readonly #options: AnswerOptions;
+  #begun = false;
+  #over = false;
+
+  constructor(options: AnswerOptions) {
+    this.#options = options;
+    if (options.events) options.keepAlive.watch(this);
+  }
+
+  beat(): void {
+    this.#begin();
+    this.#options.sink.write(COMMENT);
+  }
+
+  async events(bytes: Uint8Array): Promise<void> {
+    const { sink, events, keepAlive } = this.#options;
+    if (!events || this.#over || sink.closed) return;
+    this.#begin();
+    this.quietTicks = 0;
+    if (sink.write(bytes)) return;
+    keepAlive.forget(this);
+    await sink.drained();
+    if (!this.#over) keepAlive.watch(this);
+  }
+
+  end(text: string, status: number, more: Readonly<Record<string, string>> = {}, eventId: string | null = null): void {
+    if (!this.#finish()) return;
+    const { sink, headers } = this.#options;
+    if (this.#begun) return sink.end(Buffer.from(eventText(text, eventId)));
+    const body = Buffer.from(text);
+    sink.head(status, { 'content-type': 'application/json', 'content-length': body.byteLength, ...headers(), ...more });
+    sink.end(body);
+  }
+
+  close(): void {
+    if (!this.#finish()) return;
+    const { sink, headers } = this.#options;
+    if (!this.#begun) sink.head(202, { ...headers(), 'content-length': 0 });
+    sink.end(NOTHING);
+  }
+
+  #begin(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    const { sink, headers } = this.#options;
     sink.head(200, { ...EVENT_STREAM_HEADERS, ...headers() });
     sink.flush();
-  };
-  const silent: Silent = {
-    quietTicks: 0,
-    beat() {
-      begin();
-      sink.write(COMMENT);
-    },
-  };
-  if (events) keepAlive.watch(silent);
-  const finish = () => {
-    over = true;
-    keepAlive.forget(silent);
-    return !sink.closed;
-  };
+  }
 
-  return {
-    async events(bytes) {
-      if (!events || over || sink.closed) return;
-      begin();
-      silent.quietTicks = 0;
-      if (sink.write(bytes)) return;
-      keepAlive.forget(silent);
-      await sink.drained();
-      if (!over) keepAlive.watch(silent);
-    },
-    end(text, status, more = {}, eventId = null) {
-      if (over || !finish()) return;
-      if (begun) return sink.end(Buffer.from(eventText(text, eventId)));
-      const body = Buffer.from(text);
-      sink.head(status, { 'content-type': 'application/json', 'content-length': body.byteLength, ...headers(), ...more });
-      sink.end(body);
-    },
-    close() {
-      if (over || !finish()) return;
-      if (!begun) sink.head(202, { ...headers(), 'content-length': 0 });
-      sink.end(NOTHING);
-    },
-  };
+  /** False where there is nobody to answer, or it was done before. */
+  #finish(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    const { sink, keepAlive } = this.#options;
+    keepAlive.forget(this);
+    return !sink.closed;
+  }
 }
 
 const NOTHING = Buffer.alloc(0);

@@ -64,6 +64,8 @@ export interface Mcp {
   readonly routes: FastifyPluginAsync;
   /** The tools of all services, for the market's pages. */
   readonly listings: ToolListings;
+  /** Whether a server lists a tool. */
+  hasTool(offer: Offer, tool: string): boolean;
   /** What is open at this moment. */
   counts(): { readonly sessions: number; readonly heldCalls: number; readonly listens: number };
   /** The gateway stops: those who only listen are sent away, so that nobody waits for them. */
@@ -95,7 +97,15 @@ export function createMcp(options: McpOptions): Mcp {
       throw error;
     }
   };
-  const sessions = createSessions({ store: options.sessions, config: config.mcp, offerOf, initializeResult, reach: createReach(pipeline), now, onError });
+  const sessions = createSessions({
+    store: options.sessions,
+    config: config.mcp,
+    offerOf,
+    initializeResult,
+    reach: createReach(pipeline),
+    now,
+    onError,
+  });
   const clientRequests = createClientRequests();
   const upstreamSessions = createUpstreamSessions({ version, replyBytesMax });
   const held = createHeldCalls({ nodeId: randomUUID() });
@@ -134,6 +144,11 @@ export function createMcp(options: McpOptions): Mcp {
       legacy: { modern: bridge.leg, legacy: raw.leg },
     },
     schemaOf,
+    lacks(offer, tool) {
+      const listing = catalogue.listingOf(offer);
+      if (!listing || listing.truncated || listing.tools.has(tool)) return false;
+      return catalog.resolve(offer.service, 'tool').offers.some((other) => other.id !== offer.id && catalogue.schemaOf(other, tool) !== null);
+    },
     decorate: (result, offer, { session, service }) => decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
     onError,
   });
@@ -142,7 +157,20 @@ export function createMcp(options: McpOptions): Mcp {
   const aggregate = createAggregate({ catalogue, version });
   const aggregateListens = createAggregateListens({ aggregate, catalogue, toService, max: config.mcp.listensMax, bytesMax: replyBytesMax });
   const toAll = createAggregateDoor({ aggregate, toService, listen: aggregateListens.listen });
-  const sessionDoor = createSessionDoor({ pipeline, sessions, listens, replays, servers, runTurn, raw, bridge, clientRequests, receipts, keepAlive, onError });
+  const sessionDoor = createSessionDoor({
+    pipeline,
+    sessions,
+    listens,
+    replays,
+    servers,
+    runTurn,
+    raw,
+    bridge,
+    clientRequests,
+    receipts,
+    keepAlive,
+    onError,
+  });
 
   const sweeper = setInterval(() => {
     replays.sweep();
@@ -160,6 +188,7 @@ export function createMcp(options: McpOptions): Mcp {
       legacy: sessionDoor,
     }),
     listings: catalogue,
+    hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
     counts: () => ({ sessions: sessions.count, heldCalls: held.size, listens: listens.count + aggregateListens.count }),
     drain() {
       listens.drain();

@@ -21,7 +21,8 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
   if (isError === true) return { ...FREE, finishReason: 'isError', flags: [], tail };
   if (PENDING.has(resultType)) return { ...FREE, outcome: 'pending', finishReason: String(resultType), flags: [], tail };
-  if (isTask(task) && (result as { content?: unknown }).content === undefined) return { ...FREE, outcome: 'pending', finishReason: 'task', flags: [], tail };
+  if (isTask(task) && (result as { content?: unknown }).content === undefined)
+    return { ...FREE, outcome: 'pending', finishReason: 'task', flags: [], tail };
   const { usage, flags } = usageOf(request, offer, meta);
   return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
 }
@@ -38,7 +39,8 @@ function usageOf(request: RequestMessage, offer: Offer, meta: unknown): { usage:
   for (const meter of ['prompt', 'completion', 'second'] as const) {
     const units = (claim as Readonly<Record<string, unknown>>)[meter];
     if (units === undefined || units === null) continue;
-    if (typeof units !== 'number' || !Number.isFinite(units) || units < 0 || units > Number.MAX_SAFE_INTEGER) return { usage: null, flags: ['usage_invalid'] };
+    if (typeof units !== 'number' || !Number.isFinite(units) || units < 0 || units > Number.MAX_SAFE_INTEGER)
+      return { usage: null, flags: ['usage_invalid'] };
     // Part of a second, or of a token, is charged as a whole one.
     usage[meter] = BigInt(Math.ceil(units));
   }

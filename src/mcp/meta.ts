@@ -1,16 +1,32 @@
-import { membersOf, splice, withMembers } from './raw-json.ts';
+import { isObject, type RawMessage } from './message.ts';
+import { membersOf, splice, withMembers, type Span } from './raw-json.ts';
 
-/** A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent. Values are JSON text. */
-export function withMeta(text: string, of: 'params' | 'result', meta: Readonly<Record<string, string>>): string {
-  const holder = membersOf(text).get(of);
+/**
+ * A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent. Values are JSON text. `read` is the
+ * message as it was parsed, where it was: a result without `_meta`, as most are, is then not looked through again.
+ */
+export function withMeta(text: string, of: 'params' | 'result', meta: Readonly<Record<string, string>>, read: RawMessage | null = null): string {
+  const holder = (read?.members ?? membersOf(text)).get(of);
   const made = `{${Object.entries(meta)
     .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
     .join(',')}}`;
   if (!holder) return splice(text, [withMembers(text, { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, { [of]: `{"_meta":${made}}` })]);
   if (text[holder.start] !== '{') return text;
+  const value = read?.value[of];
+  if (isObject(value) && !Object.hasOwn(value, '_meta')) return append(text, holder, `"_meta":${made}`);
   const old = membersOf(text, holder.start).get('_meta');
   return splice(text, [old && text[old.start] === '{' ? withMembers(text, old, meta) : withMembers(text, holder, { _meta: made })]);
 }
+
+/** The text with a last member in the object at `span`, which has none of its name. */
+function append(text: string, { end }: Span, member: string): string {
+  let last = end - 2;
+  while (SPACE.has(text.charCodeAt(last))) last--;
+  const comma = text[last] === '{' ? '' : ',';
+  return text.slice(0, last + 1) + comma + member + text.slice(last + 1);
+}
+
+const SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /** The message without members of `params._meta`; the same text where it has none of them. */
 export function withoutMeta(text: string, keys: readonly string[]): string {

@@ -9,7 +9,11 @@ export function paymentRequired(terms: PaymentTerms, { client, message, service 
   const tool = String(message.params?.['name']);
   const required = terms.required({
     error: error.message,
-    resource: { url: `mcp://tool/${encodeURIComponent(tool)}`, description: `${service}: ${tool}, at most ${formatUsd(amount)} USDC a call`, mimeType: 'application/json' },
+    resource: {
+      url: `mcp://tool/${encodeURIComponent(tool)}`,
+      description: `${service}: ${tool}, at most ${formatUsd(amount)} USDC a call`,
+      mimeType: 'application/json',
+    },
     amount,
   });
   return JSON.stringify({

@@ -112,7 +112,10 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         }
       } catch (error) {
         const known = toGatewayError(error);
-        const { status, headers, text } = toMcpError(known, 'message' in inbound && inbound.message.kind === 'request' ? inbound.message.idText : 'null');
+        const { status, headers, text } = toMcpError(
+          known,
+          'message' in inbound && inbound.message.kind === 'request' ? inbound.message.idText : 'null',
+        );
         if (status >= 500) onError(known.cause ?? error, request);
         answer.end(text, status, headers);
       }
@@ -124,7 +127,11 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       const session = header(request, 'mcp-session-id');
       if (session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
         const right = 'POST one JSON-RPC message; GET opens the event stream of a session, with Mcp-Session-Id and Accept: text/event-stream';
-        await reply.code(405).header('allow', 'POST').type('application/json').send(errorText('null', { code: -32000, message: right }));
+        await reply
+          .code(405)
+          .header('allow', 'POST')
+          .type('application/json')
+          .send(errorText('null', { code: -32000, message: right }));
         return;
       }
       const gone = new AbortController();
@@ -155,8 +162,16 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         },
         (request, reply) => post(serviceOf(request), request, reply),
       );
-      app.get(path, { schema: { tags, summary: `Listen to a session with ${what}`, description: 'The event stream of a session of the revisions before 2026-07-28.' } }, (request, reply) =>
-        listen(serviceOf(request), request, reply),
+      app.get(
+        path,
+        {
+          schema: {
+            tags,
+            summary: `Listen to a session with ${what}`,
+            description: 'The event stream of a session of the revisions before 2026-07-28.',
+          },
+        },
+        (request, reply) => listen(serviceOf(request), request, reply),
       );
       app.delete(path, { schema: { tags, summary: `End a session with ${what}` } }, (request, reply) => end(serviceOf(request), request, reply));
     }
@@ -168,7 +183,7 @@ const NOTHING = Buffer.alloc(0);
 const POST_DESCRIPTION =
   'One JSON-RPC 2.0 message of the Model Context Protocol, of any revision from 2024-11-05 to 2026-07-28, as its Streamable HTTP transport has it. ' +
   '`tools/list` and `tools/call` are answered without `initialize` as well. `tools/call` is billed, everything else is free. ' +
-  "A call's `result._meta` tells its cost and, where `_meta[\"tollgate/receipt\"]` of the request is true, its signed receipt.";
+  'A call\'s `result._meta` tells its cost and, where `_meta["tollgate/receipt"]` of the request is true, its signed receipt.';
 
 /** The value of `?services=`. */
 function selectionOf({ query }: FastifyRequest): string | null {

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import {
   formatUsd,
+  GatewayError,
   idempotencyError,
   newCallId,
   NO_PREFERENCES,
+  printable,
   toGatewayError,
   type Call,
   type CallRequest,
@@ -23,8 +25,9 @@ import { errorText, resultText, type RequestMessage } from './message.ts';
 import { paramHeaderFault } from './param-headers.ts';
 import { paymentRequired } from './payment-required.ts';
 import { withMeta } from './meta.ts';
+import { onceOnly } from './once-only.ts';
 import { membersOf, splice } from './raw-json.ts';
-import { ERROR, modernStatusOf, type MethodRule } from './revisions.ts';
+import { ERROR, MODERN, modernStatusOf, type MethodRule } from './revisions.ts';
 import type { Servers } from './servers.ts';
 import type { Continued, Leg, McpTail, ServerFacts, Turn } from './turn.ts';
 
@@ -36,6 +39,8 @@ export interface RunTurnDeps {
   readonly legs: Readonly<Record<'modern' | 'legacy' | 'bare', Readonly<Record<ServerFacts['era'], Leg>>>>;
   /** Input schema of a tool; null where it is not known. */
   readonly schemaOf: (offer: Offer, tool: string) => unknown;
+  /** Whether another provider of the service has this tool, and this one has not. */
+  readonly lacks: (offer: Offer, tool: string) => boolean;
   /** Puts prices and pins into the result of a `tools/list`. */
   readonly decorate: (result: string, offer: Offer, turn: Turn) => string;
   /** Told of runs that fail in a way that no wire has a word for. */
@@ -101,7 +106,12 @@ async function run(deps: RunTurnDeps, request: TurnRequest, turn: Turn, answer: 
 async function runOnce(deps: RunTurnDeps, request: TurnRequest, turn: Turn, key: string, answer: Answer): Promise<void> {
   const { idempotency } = deps;
   const { idText } = turn.message;
-  const use = { account: turn.caller.account, key: roundOf(key, turn.continued, turn.message), callId: turn.callId, bodyHash: digestOf(request, turn) };
+  const use = {
+    account: turn.caller.account,
+    key: roundOf(key, turn.continued, turn.message),
+    callId: turn.callId,
+    bodyHash: digestOf(request, turn),
+  };
   const beginning = await idempotency.begin(use);
   if (beginning.kind === 'replay') return answer.end(withId(idText, beginning), beginning.status, { 'idempotent-replayed': 'true' });
   if (beginning.kind !== 'new') throw idempotencyError(beginning.kind);
@@ -153,7 +163,7 @@ function digestOf({ target }: TurnRequest, { message }: Turn): string {
 function toCallRequest(deps: RunTurnDeps, request: TurnRequest, turn: Turn): CallRequest {
   const { message, caller, continued } = turn;
   const billed = request.rule.billing === 'billed';
-  const tool = billed ? String(message.params?.['name']) : null;
+  const tool = billed ? toolOf(message) : null;
   const ownPrice = (offer: Offer) => (tool !== null && Object.hasOwn(offer.variants, tool) ? offer.variants[tool]! : null);
   return {
     primitive: 'tool',
@@ -167,12 +177,39 @@ function toCallRequest(deps: RunTurnDeps, request: TurnRequest, turn: Turn): Cal
     exchange: conversationOf(deps, turn),
     operation: tool,
     free: billed ? null : message.method,
+    facts: factsOf(turn),
     continues: billed ? (continued?.callId ?? null) : null,
     price: (offer) => ownPrice(offer) ?? offer.price,
-    estimate: (offer) => (offer.priceCap !== null && ownPrice(offer) === null ? { costMax: offer.priceCap } : { call: 1n }),
+    estimate(offer) {
+      if (tool !== null && deps.lacks(offer, tool))
+        throw new GatewayError('unprocessable', `${offer.provider.name} has no tool ${printable(tool)}`, { param: 'name' });
+      return offer.priceCap !== null && ownPrice(offer) === null ? { costMax: offer.priceCap } : { call: 1n };
+    },
     metadata: null,
     traceparent: request.traceparent,
     wantsReceipt: request.wantsReceipt,
+  };
+}
+
+const TOOL_NAME_MAX = 256;
+
+/** The tool that a call names. Throws GatewayError `invalid_request`. */
+function toolOf({ params }: RequestMessage): string {
+  const name = params?.['name'];
+  if (typeof name === 'string' && name !== '' && name.length <= TOOL_NAME_MAX) return name;
+  throw new GatewayError('invalid_request', `params.name must be the name of a tool, 1 to ${TOOL_NAME_MAX} characters`, { param: 'params.name' });
+}
+
+/** What the span of the call says of the protocol, by the names of the semantic conventions. */
+function factsOf({ client, message: { idText, method, params }, session }: Turn): Readonly<Record<string, string>> {
+  const uri = params?.['uri'];
+  const prompt = method === 'prompts/get' ? params?.['name'] : undefined;
+  return {
+    'jsonrpc.request.id': idText.replace(/^"(.*)"$/, '$1'),
+    'mcp.protocol.version': session?.revision ?? (client === 'modern' ? MODERN : 'none'),
+    ...(session ? { 'mcp.session.id': session.id } : {}),
+    ...(typeof uri === 'string' ? { 'mcp.resource.uri': uri } : {}),
+    ...(typeof prompt === 'string' ? { 'gen_ai.prompt.name': prompt } : {}),
   };
 }
 
@@ -191,7 +228,12 @@ function conversationOf({ servers, legs, schemaOf, decorate }: RunTurnDeps, turn
         if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
       }
       const facts = await servers.facts(offer, send);
-      const end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal });
+      let end: ReplyEnd;
+      try {
+        end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal });
+      } catch (error) {
+        throw message.method === 'tools/call' ? onceOnly(error) : error;
+      }
       return message.method === 'tools/list' ? decorated(end, (result) => decorate(result, offer, turn)) : end;
     },
   };
@@ -216,11 +258,12 @@ function write(call: Call, turn: Turn, frame: SettledFrame, answer: Answer): voi
   if (tail === null) return answer.close();
   if (call.free !== null) return answer.end(tail.text, tail.status, {}, tail.eventId);
   const cost = formatUsd(frame.settlement.charged);
-  answer.end(withCost(tail.text, call, cost, frame.receipt), tail.status, { 'x-generation-id': call.id, 'x-cost-usd': cost }, tail.eventId);
+  answer.end(withCost(tail, call, cost, frame.receipt), tail.status, { 'x-generation-id': call.id, 'x-cost-usd': cost }, tail.eventId);
 }
 
-function withCost(text: string, { id }: Call, cost: string, receipt: string | null): string {
-  if (!membersOf(text).has('result')) return text;
+function withCost({ text, message }: McpTail, { id }: Call, cost: string, receipt: string | null): string {
+  const read = message?.text === text ? message : null;
+  if (!(read?.members ?? membersOf(text)).has('result')) return text;
   const told = { 'tollgate/generation': JSON.stringify({ id, cost, currency: 'USDC' }) };
-  return withMeta(text, 'result', receipt === null ? told : { ...told, 'tollgate/receipt': JSON.stringify(receipt) });
+  return withMeta(text, 'result', receipt === null ? told : { ...told, 'tollgate/receipt': JSON.stringify(receipt) }, read);
 }

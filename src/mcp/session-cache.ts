@@ -1,8 +1,8 @@
 import type { LegacySession } from './session.ts';
 
 /** A session in the memory of this gateway. */
-export interface LiveSession {
-  readonly session: LegacySession;
+export interface LiveSession<S extends { readonly id: string } = LegacySession> {
+  readonly session: S;
   /** Aborts when it ends here. */
   readonly ended: AbortController;
   /** Requests and streams that run in it. */
@@ -14,27 +14,27 @@ export interface LiveSession {
   kept: string;
 }
 
-export interface SessionCache {
+export interface SessionCache<S extends { readonly id: string } = LegacySession> {
   readonly size: number;
-  get(id: string): LiveSession | undefined;
-  add(live: LiveSession): void;
+  get(id: string): LiveSession<S> | undefined;
+  add(live: LiveSession<S>): void;
   /** Puts it behind all others in the order in which they are forgotten. */
-  used(live: LiveSession): void;
-  delete(live: LiveSession): void;
+  used(live: LiveSession<S>): void;
+  delete(live: LiveSession<S>): void;
   /** Those that run something now. */
-  busy(): Iterable<LiveSession>;
+  busy(): Iterable<LiveSession<S>>;
   /** Forgets those that were last used before `time`; the store has them. */
   forgetUnused(time: number): void;
   clear(): void;
 }
 
 /** Sessions by id. When there are more than `max`, the one that was not used for longest is forgotten; never one that runs something. */
-export function createSessionCache(max: number): SessionCache {
+export function createSessionCache<S extends { readonly id: string } = LegacySession>(max: number): SessionCache<S> {
   /** In the order of their last use. */
-  const byId = new Map<string, LiveSession>();
-  const busy = new Set<LiveSession>();
+  const byId = new Map<string, LiveSession<S>>();
+  const busy = new Set<LiveSession<S>>();
 
-  const remove = (live: LiveSession) => {
+  const remove = (live: LiveSession<S>) => {
     if (byId.get(live.session.id) === live) byId.delete(live.session.id);
     busy.delete(live);
   };

@@ -37,7 +37,13 @@ export interface StandaloneDeps {
 }
 
 /** Answers a request at one service. `toClient` changes what comes back; default nothing. */
-export type StandaloneRun = (service: string, request: Standalone, knock: Knock, answer: Answer, toClient?: (text: string) => string) => Promise<void>;
+export type StandaloneRun = (
+  service: string,
+  request: Standalone,
+  knock: Knock,
+  answer: Answer,
+  toClient?: (text: string) => string,
+) => Promise<void>;
 
 /** Answers requests that stand alone, modern or bare, to one service. */
 export function createStandalone({ runTurn, seals, receipts }: StandaloneDeps): StandaloneRun {

@@ -1,5 +1,5 @@
 import type { Caller, Offer, ReplyEnd, Send } from '#gateway';
-import type { RequestMessage } from './message.ts';
+import type { RequestMessage, ResponseMessage } from './message.ts';
 import type { LegacySession } from './session.ts';
 
 /** One request of a client on its way to one server and back. */
@@ -74,4 +74,6 @@ export interface McpTail {
   readonly status: number;
   /** Id of the event that a legacy server sent it with, by which its stream can be resumed. */
   readonly eventId?: string | null;
+  /** The response as it was read, so that `text` is not read again where it is the same. */
+  readonly message?: ResponseMessage;
 }

@@ -23,12 +23,25 @@ export interface Marker {
  * message. Throws UpstreamFailure for anything that is no MCP, and for more than `bytesMax`.
  */
 export async function* readReply(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
-  const type = reply.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type === 'text/event-stream' && reply.status === 200) return yield* readEvents(reply, bytesMax);
+  if (hasEvents(reply)) return yield* readEvents(reply, bytesMax);
+  yield await readOne(reply, bytesMax);
+}
+
+/** Whether a reply is a stream of events; else it is one message. */
+export function hasEvents({ status, headers }: UpstreamReply): boolean {
+  return status === 200 && headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream';
+}
+
+/** The message of a reply that is one. Throws as readReply does. */
+export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
   const body = await readAll(reply, bytesMax);
   const message = parseMessage(body.toString('utf8'));
-  if (!message) throw broken(reply.status >= 400 ? `the provider answered with status ${reply.status}` : 'the provider answered with no JSON-RPC message', reply.status);
-  yield { message, raw: null, eventId: null };
+  if (!message)
+    throw broken(
+      reply.status >= 400 ? `the provider answered with status ${reply.status}` : 'the provider answered with no JSON-RPC message',
+      reply.status,
+    );
+  return { message, raw: null, eventId: null };
 }
 
 /** What arrived as an event for the client: as it came, unless the turn changes it. */
@@ -62,7 +75,7 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
   let bytes = 0;
   for (;;) {
     const chunks = await reply.read();
-    if (chunks === null) return Buffer.concat(all, bytes);
+    if (chunks === null) return all.length === 1 ? asBuffer(all[0]!) : Buffer.concat(all, bytes);
     for (const chunk of chunks) {
       all.push(chunk);
       bytes += chunk.byteLength;
@@ -70,6 +83,8 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
     if (bytes > bytesMax) throw broken('the answer of the provider is too large', reply.status);
   }
 }
+
+const asBuffer = (chunk: Uint8Array) => (Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
 
 /** Never retryable: a tool may have acted before it broke. */
 function broken(message: string, status: number, cause?: unknown): UpstreamFailure {

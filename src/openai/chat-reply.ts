@@ -1,7 +1,6 @@
 import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, type Call, type Frame, type SettledFrame } from '#gateway';
 import type { ChatTail } from './chat-end.ts';
-import type { KeepAlive, Silent } from '#gateway';
-import type { ReplySink } from '#gateway';
+import { createSilent, type KeepAlive, type ReplySink } from '#gateway';
 
 export interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;
@@ -62,7 +61,7 @@ async function writeStream(
   { keepAlive, onError }: ChatReplyOptions,
 ): Promise<void> {
   let begun = false;
-  const silent: Silent = { quietTicks: 0, beat: () => void sink.write(COMMENT) };
+  const silent = createSilent(() => void sink.write(COMMENT));
   try {
     for (;;) {
       const next = await iterator.next();

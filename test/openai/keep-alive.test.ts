@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createKeepAlive } from '../../src/gateway/reply/keep-alive.ts';
+import { createKeepAlive, createSilent } from '../../src/gateway/reply/keep-alive.ts';
 import { gate, startGateway } from './support/gateway.ts';
 import { usualStream } from './support/replies.ts';
 
@@ -10,7 +10,7 @@ describe('keep-alive', () => {
     vi.useFakeTimers();
     const keepAlive = createKeepAlive(15_000);
     const beats = [0, 0];
-    const streams = beats.map((_, i) => ({ quietTicks: 0, beat: () => void (beats[i]! += 1) }));
+    const streams = beats.map((_, i) => createSilent(() => void (beats[i]! += 1)));
     for (const stream of streams) keepAlive.watch(stream);
     expect(vi.getTimerCount()).toBe(1);
     vi.advanceTimersByTime(14_000);
@@ -19,8 +19,16 @@ describe('keep-alive', () => {
     expect(beats).toEqual([1, 0]);
     vi.advanceTimersByTime(15_000);
     expect(beats).toEqual([2, 1]);
-    for (const stream of streams) keepAlive.forget(stream);
+    keepAlive.forget(streams[0]!);
+    keepAlive.forget(streams[0]!);
+    vi.advanceTimersByTime(15_000);
+    expect(beats).toEqual([2, 2]);
+    keepAlive.forget(streams[1]!);
+    vi.advanceTimersByTime(1_000);
     expect(vi.getTimerCount()).toBe(0);
+    expect(beats).toEqual([2, 2]);
+    keepAlive.watch(streams[0]!);
+    expect(vi.getTimerCount()).toBe(1);
   });
 
   it('is a comment between events', async () => {

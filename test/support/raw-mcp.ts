@@ -40,7 +40,8 @@ export async function startRawMcp(answer: (asked: Asked) => RawAnswer | Promise<
       const message = parseMessage(text);
       if (message?.kind !== 'request') return response.writeHead(400).end();
       const { idText } = message;
-      const result = (given: string) => response.writeHead(200, { 'content-type': 'application/json' }).end(`{"jsonrpc":"2.0","id":${idText},"result":${given}}`);
+      const result = (given: string) =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end(`{"jsonrpc":"2.0","id":${idText},"result":${given}}`);
       if (message.method === 'server/discover') return result(DISCOVERED);
       // What the gateway lists for itself.
       if (idText.startsWith('"tollgate:')) return result(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${tools.join(',')}]}`);

@@ -118,7 +118,7 @@ function call(
     case 'elicit': {
       const question = `question-${String(id)}`;
       asked.set(question, (answer) => reply(text(answer)));
-      return write({
+      return void write({
         id: question,
         method: (params.arguments as { method?: string }).method ?? 'elicitation/create',
         params: { message: 'your name?' },

@@ -4,6 +4,7 @@ import { codeOf, labelOfError, labelOfFailure } from './answer-error.ts';
 import { statusOf } from './call-log.ts';
 import { mcpMethodOf } from './mcp-method.ts';
 import type { AttemptTime, CallOutcome } from './observer.ts';
+import { histogramSeries } from './prom-series.ts';
 
 /** What of MCP is open in this process. */
 export interface McpCounts {
@@ -120,9 +121,19 @@ export function createMcpMetrics({ registry, labelsOf, moneyOf, counts }: McpMet
       ...(full ? { gen_ai_request_model: OTHER, gen_ai_provider_name: OTHER } : {}),
       ...(tool === null ? {} : { gen_ai_tool_name: full ? OTHER : tool }),
     };
-    const target = { labels, duration: ofServer.labels(labels), money: null };
+    const target = { labels, duration: histogramSeries(ofServer, labels), money: null };
     targets.set(full ? shared : key, target);
     return target;
+  };
+  /** By the labels of an offer, which are one object for each series, then by method: where the answer is no error. */
+  const providers = new Map<Labels, Map<string, { observe(value: number): void }>>();
+  const ofProviderWell = (method: string, offer: Offer) => {
+    const labels = labelsOf(offer);
+    let methods = providers.get(labels);
+    if (!methods) providers.set(labels, (methods = new Map()));
+    let series = methods.get(method);
+    if (!series) methods.set(method, (series = histogramSeries(ofProvider, labelsOfMethod(method, offer))));
+    return series;
   };
   const targetOfCall = (call: Call, method: string, { operation }: CallOutcome, offer: Offer): Target =>
     targetOf(method, call.operation === null ? null : (operation ?? OTHER), offer);
@@ -144,15 +155,19 @@ export function createMcpMetrics({ registry, labelsOf, moneyOf, counts }: McpMet
       if (call.caller.account !== OWN_ACCOUNT) ofClient(targetOfCall(call, method, outcome, offer), outcome);
       const { served, answerError } = outcome;
       if (!served) return;
-      const failed = answerError === null ? {} : { error_type: labelOfError(answerError) };
-      ofProvider.observe({ ...labelsOfMethod(method, offer), ...failed }, served.durationMs / 1000);
+      const seconds = served.durationMs / 1000;
+      if (answerError === null) ofProviderWell(method, offer).observe(seconds);
+      else ofProvider.observe({ ...labelsOfMethod(method, offer), error_type: labelOfError(answerError) }, seconds);
     },
     moneyOf(call, outcome, offer) {
       const method = mcpMethodOf(call);
       if (method === null || call.operation === null) return null;
       const target = targetOfCall(call, method, outcome, offer);
-      const { mcp_method_name: _method, ...labels } = target.labels;
-      return (target.money ??= moneyOf(labels));
+      if (target.money === null) {
+        const { mcp_method_name: _method, ...labels } = target.labels;
+        target.money = moneyOf(labels);
+      }
+      return target.money;
     },
     sessionEnded({ durationMs, revision, error }) {
       ofSession.observe({ mcp_protocol_version: revision, ...(error === null ? {} : { error_type: error }) }, durationMs / 1000);

@@ -6,6 +6,7 @@ import { labelOfError } from './answer-error.ts';
 import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics.ts';
 import { asSnapshot, type MetricSnapshot } from './merged-metrics.ts';
 import type { CallSink } from './observer.ts';
+import { counterSeries, histogramSeries } from './prom-series.ts';
 
 /** Operation names of the GenAI semantic conventions. */
 export const OPERATIONS = {
@@ -208,12 +209,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       };
       made = {
         labels,
-        duration: duration.labels(labels),
-        input: tokens.labels({ ...labels, gen_ai_token_type: 'input' }),
-        output: tokens.labels({ ...labels, gen_ai_token_type: 'output' }),
-        firstToken: firstToken.labels(labels),
-        charged: charged.labels(labels),
-        fee: fees.labels(labels),
+        duration: histogramSeries(duration, labels),
+        input: histogramSeries(tokens, { ...labels, gen_ai_token_type: 'input' }),
+        output: histogramSeries(tokens, { ...labels, gen_ai_token_type: 'output' }),
+        firstToken: histogramSeries(firstToken, labels),
+        charged: counterSeries(charged, labels),
+        fee: counterSeries(fees, labels),
       };
       series.set(key, made);
     }
@@ -223,18 +224,20 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const mcp = createMcpMetrics({
     registry,
     labelsOf: (offer) => seriesOf(offer).labels,
-    moneyOf: (labels) => ({ charged: charged.labels(labels), fee: fees.labels(labels) }),
+    moneyOf: (labels) => ({ charged: counterSeries(charged, labels), fee: counterSeries(fees, labels) }),
     counts: options.mcp ?? (() => ({ sessions: 0, heldCalls: 0, listens: 0 })),
   });
 
   const lockStates = {
-    settled: resolved.labels('settled'),
-    released: resolved.labels('released'),
-    pending: resolved.labels('pending'),
-    unresolved: resolved.labels('unresolved'),
-    none: resolved.labels('none'),
+    settled: counterSeries(resolved, { lock: 'settled' }),
+    released: counterSeries(resolved, { lock: 'released' }),
+    pending: counterSeries(resolved, { lock: 'pending' }),
+    unresolved: counterSeries(resolved, { lock: 'unresolved' }),
+    none: counterSeries(resolved, { lock: 'none' }),
   };
   const answers = new Map<string, { inc(): void }>();
+
+  const [ofSize, ofTime] = [histogramSeries(batchSize, {}), histogramSeries(batchTime, {})];
 
   return {
     sink: {
@@ -256,10 +259,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         const { resolution } = outcome;
         lockStates[resolution?.state ?? 'none'].inc();
         if (!offer) return;
-        const { labels, ...of } = seriesOf(offer);
+        const of = seriesOf(offer);
         const [code] = statusOf(outcome);
         if (code === null) of.duration.observe(outcome.durationMs / 1000);
-        else duration.observe({ ...labels, error_type: labelOfError(code) }, outcome.durationMs / 1000);
+        else duration.observe({ ...of.labels, error_type: labelOfError(code) }, outcome.durationMs / 1000);
         if (outcome.firstByteMs !== null) of.firstToken.observe(outcome.firstByteMs / 1000);
         if (!resolution) return;
         const { settlement } = resolution;
@@ -273,8 +276,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       },
     },
     ledgerBatch({ size, durationMs }) {
-      batchSize.observe(size);
-      batchTime.observe(durationMs / 1000);
+      ofSize.observe(size);
+      ofTime.observe(durationMs / 1000);
     },
     rateLimited(of) {
       limited.inc({ of });
@@ -286,7 +289,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     answered(method, route, status) {
       const key = `${method} ${status} ${route}`;
       let child = answers.get(key);
-      if (!child) answers.set(key, (child = http.labels(method, route, String(status))));
+      if (!child) answers.set(key, (child = counterSeries(http, { method, route, status: String(status) })));
       child.inc();
     },
     text: () => registry.metrics(),

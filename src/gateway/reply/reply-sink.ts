@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 
 /** Where a reply is written to: the client's connection, or something that also keeps a copy. */
@@ -22,54 +23,69 @@ export interface ReplySink {
  * or leave a reply that has ended in memory.
  */
 export function createHttpSink(reply: FastifyReply, stallMs: number, onGone: () => void): ReplySink {
-  const { raw } = reply;
-  let ended = false;
-  let closed = raw.destroyed || raw.socket?.destroyed === true;
-  let wake: (() => void) | null = null;
-  const resume = () => {
-    wake?.();
-    wake = null;
-  };
-  raw.on('close', () => {
-    closed = true;
-    resume();
-    if (!ended) onGone();
-  });
-  if (closed) onGone();
+  return new HttpSink(reply, stallMs, onGone);
+}
 
-  const end = (bytes: Uint8Array) => {
-    ended = true;
-    raw.end(bytes);
+/** A class, as there is one for each reply: eight closures for each were a twelfth of all that a call keeps in memory. */
+class HttpSink implements ReplySink {
+  closed: boolean;
+  readonly #reply: FastifyReply;
+  readonly #raw: ServerResponse;
+  readonly #stallMs: number;
+  #ended = false;
+  #wake: (() => void) | null = null;
+
+  constructor(reply: FastifyReply, stallMs: number, onGone: () => void) {
+    this.#reply = reply;
+    this.#raw = reply.raw;
+    this.#stallMs = stallMs;
+    this.closed = reply.raw.destroyed || reply.raw.socket?.destroyed === true;
+    reply.raw.on('close', () => {
+      this.closed = true;
+      this.#resume();
+      if (!this.#ended) onGone();
+    });
+    if (this.closed) onGone();
+  }
+
+  head(status: number, headers: Readonly<Record<string, string | number>>): void {
+    this.#reply.hijack();
+    this.#raw.writeHead(status, { ...this.#reply.getHeaders(), ...headers } as Record<string, string | number>);
+  }
+
+  flush(): void {
+    this.#raw.flushHeaders();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#raw.write(bytes);
+  }
+
+  drained(): Promise<void> {
+    if (this.closed || !this.#raw.writableNeedDrain) return Promise.resolve();
+    return new Promise((resolve) => {
+      const stalled = setTimeout(() => this.#raw.destroy(), this.#stallMs);
+      this.#wake = () => {
+        clearTimeout(stalled);
+        resolve();
+      };
+      this.#raw.once('drain', () => this.#resume());
+    });
+  }
+
+  end(bytes: Uint8Array): void {
+    this.#ended = true;
+    this.#raw.end(bytes);
     // What its client does not fetch is not kept for ever either. Node cuts the connection when nothing moves for so long, and sets its own limit after the end.
-    if (!raw.writableFinished) raw.setTimeout(stallMs);
-  };
+    if (!this.#raw.writableFinished) this.#raw.setTimeout(this.#stallMs);
+  }
 
-  return {
-    get closed() {
-      return closed;
-    },
-    head(status, headers) {
-      reply.hijack();
-      raw.writeHead(status, { ...reply.getHeaders(), ...headers } as Record<string, string | number>);
-    },
-    flush() {
-      raw.flushHeaders();
-    },
-    write(bytes) {
-      return raw.write(bytes);
-    },
-    drained() {
-      if (closed || !raw.writableNeedDrain) return Promise.resolve();
-      return new Promise((resolve) => {
-        const stalled = setTimeout(() => raw.destroy(), stallMs);
-        wake = () => {
-          clearTimeout(stalled);
-          resolve();
-        };
-        raw.once('drain', resume);
-      });
-    },
-    end,
-    fail: end,
-  };
+  fail(bytes: Uint8Array): void {
+    this.end(bytes);
+  }
+
+  #resume(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
 }

@@ -92,13 +92,15 @@ export function createHealth(options: HealthOptions): Health {
       const state = states.get(offer.id);
       if (state) state.probedUntil = 0;
     },
-    succeeded(offer, { firstByteMs, durationMs, completionTokens }) {
+    succeeded(offer, { firstByteMs, durationMs, completionTokens }, counted = true) {
       const at = now();
       const state = stateOf(offer);
-      state.requests++;
-      state.lastHour.add(SUCCESS, at);
-      state.latency.add(firstByteMs);
-      if (completionTokens > 0 && durationMs > 0) state.throughput.add((completionTokens * 1000) / durationMs);
+      if (counted) {
+        state.requests++;
+        state.lastHour.add(SUCCESS, at);
+        state.latency.add(firstByteMs);
+        if (completionTokens > 0 && durationMs > 0) state.throughput.add((completionTokens * 1000) / durationMs);
+      }
       state.streak = 0;
       // A call that began before the failure does not say that the offer is back.
       if (at - durationMs >= state.failedAt) {
@@ -106,15 +108,17 @@ export function createHealth(options: HealthOptions): Health {
         state.probedUntil = 0;
       }
     },
-    failed(offer, beganAt) {
+    failed(offer, beganAt, counted = true) {
       const at = now();
       const state = stateOf(offer);
       // Newest last, so that what is forgotten first is what nobody calls.
       states.delete(offer.id);
       states.set(offer.id, state);
-      state.requests++;
-      state.failures++;
-      state.lastHour.add(FAILURE, at);
+      if (counted) {
+        state.requests++;
+        state.failures++;
+        state.lastHour.add(FAILURE, at);
+      }
       // What broke with an earlier connection of the provider says nothing of this one.
       if (beganAt !== undefined && beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity)) return;
       if (at - state.failedAt > cooldownMs * (1 + FORGET_COOLDOWNS)) state.streak = 0;

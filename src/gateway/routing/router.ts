@@ -10,9 +10,14 @@ export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 
 /** What is known of an offer's health, from real calls. */
 export interface Health {
-  succeeded(offer: Offer, sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number }): void;
+  /** `counted`: false for a call that is free by its protocol's table: it shows that the offer is there, and is none of the work that its figures are about. */
+  succeeded(
+    offer: Offer,
+    sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number },
+    counted?: boolean,
+  ): void;
   /** `beganAt`: when the call was given to the offer; none for a call that could not be sent. */
-  failed(offer: Offer, beganAt?: number): void;
+  failed(offer: Offer, beganAt?: number, counted?: boolean): void;
   /** A provider is connected anew: what failed of it over its last connection need not cool down, one call may try it at once. */
   returned(provider: string): void;
   flagged(offer: Offer, flag: string): void;

@@ -81,7 +81,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const headers = { ...request.headers, ...endpoint.headers };
       const exchange = new HttpExchange();
       const patience = request.listens ? { headersTimeout: 0, bodyTimeout: 0 } : {};
-      pool.dispatch({ method: request.method, path: (basePath + request.path) || '/', headers, body: request.body, ...patience }, exchange);
+      pool.dispatch({ method: request.method, path: basePath + request.path || '/', headers, body: request.body, ...patience }, exchange);
       return exchange;
     },
     async close() {

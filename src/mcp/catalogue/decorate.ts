@@ -53,7 +53,7 @@ export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
       }
       return splice(text, edits);
     } catch (error) {
-      if (error instanceof RawJsonError) return text;
+      if (error instanceof RawJsonError || error instanceof SyntaxError) return text;
       throw error;
     } finally {
       if (stale) catalogue.stale(offer);

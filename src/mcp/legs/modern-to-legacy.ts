@@ -38,25 +38,21 @@ export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: M
   const options = { sessions, held, replyBytesMax };
   return async function* modernToLegacy(turn, place) {
     const { message, continued } = turn;
-    try {
-      if (message.method === 'server/discover') return endWith(turn, place, turn.toClient(discoverText(message.idText, place.facts)));
-      if (message.method === 'subscriptions/listen') return endWith(turn, place, yield* listen(turn, place, sessions));
-      if (continued !== null && continued.held !== null) {
-        const running = await goOn(turn, place, options, continued.held);
-        if (running === null || running === 'elsewhere') return endWith(turn, place, errorText(message.idText, running === null ? USED : ELSEWHERE));
-        return yield* follow(turn, place, running);
-      }
-      const running = await startCall(turn, place, options, true);
-      try {
-        return yield* follow(turn, place, running);
-      } catch (error) {
-        if (!(error instanceof SessionLost)) throw error;
-        sessions.lost(running.call.session);
-      }
-      return yield* follow(turn, place, await startCall(turn, place, options, false));
-    } catch (error) {
-      throw message.method === 'tools/call' ? onceOnly(error) : error;
+    if (message.method === 'server/discover') return endWith(turn, place, turn.toClient(discoverText(message.idText, place.facts)));
+    if (message.method === 'subscriptions/listen') return endWith(turn, place, yield* listen(turn, place, sessions));
+    if (continued !== null && continued.held !== null) {
+      const running = await goOn(turn, place, options, continued.held);
+      if (running === null || running === 'elsewhere') return endWith(turn, place, errorText(message.idText, running === null ? USED : ELSEWHERE));
+      return yield* follow(turn, place, running);
     }
+    const running = await startCall(turn, place, options, true);
+    try {
+      return yield* follow(turn, place, running);
+    } catch (error) {
+      if (!(error instanceof SessionLost)) throw error;
+      sessions.lost(running.call.session);
+    }
+    return yield* follow(turn, place, await startCall(turn, place, options, false));
   };
 
   /** Reads what the server says of a call until there is an answer for the client: its response, or what the client is to be asked. */
@@ -153,12 +149,6 @@ function ask({ client, capabilities }: Turn, { session, canBeAsked: askable }: S
   if (askable && client === 'modern' && questions.size < QUESTIONS_MAX && canAnswer(capabilities, request)) return questions.add(request);
   const message = questions.size < QUESTIONS_MAX ? `The client does not support ${method} here` : 'The client is asked too much at once';
   session.tell(errorText(idText, { code: ERROR.methodNotFound, message }));
-}
-
-/** A tool may have acted: it is not called again elsewhere. */
-function onceOnly(error: unknown): unknown {
-  if (!(error instanceof UpstreamFailure) || !error.retryable || error.unsent) return error;
-  return new UpstreamFailure(error.message, { status: error.status, retryable: false, blame: error.blame, detail: error.detail, cause: error });
 }
 
 const USED: JsonRpcError = {

@@ -1,4 +1,4 @@
-import { UpstreamFailure, type Offer, type ReplyEnd } from '#gateway';
+import { UpstreamFailure, type Offer, type ReplyEnd, type UpstreamReply } from '#gateway';
 import { toEnd } from '../ending.ts';
 import { errorText, isObject, parseMessage, type ResponseMessage } from '../message.ts';
 import { standardHeaders } from '../param-headers.ts';
@@ -7,7 +7,7 @@ import { splice, withMembers } from '../raw-json.ts';
 import { META, MODERN, modernStatusOf } from '../revisions.ts';
 import type { Seals } from '../seal.ts';
 import type { Continued, Leg, McpTail, Turn } from '../turn.ts';
-import { readReply, toEvent } from '../upstream-reply.ts';
+import { hasEvents, readOne, readReply, toEvent } from '../upstream-reply.ts';
 
 export interface ModernToModernOptions {
   readonly seals: Seals;
@@ -27,6 +27,11 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     const listens = message.method === 'subscriptions/listen';
     const exchange = send({ method: 'POST', path: '', headers: headersOf(turn, offer), body: requestText(turn), ...(listens ? { listens } : {}) });
     const reply = await exchange.head;
+    if (!hasEvents(reply)) {
+      const { message: answer } = await readOne(reply, replyBytesMax);
+      if (answer.kind !== 'response') throw unanswered(reply);
+      return endOf(turn, offer, answered(turn, answer), statusOf(reply.status, answer), null);
+    }
     for await (const received of readReply(reply, replyBytesMax)) {
       const { message: answer, eventId } = received;
       if (answer?.kind === 'response') {
@@ -36,15 +41,16 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
       // A request of a server is no part of this revision, and would never be answered.
       if (answer?.kind !== 'request') yield toEvent(turn, received);
     }
-    throw new UpstreamFailure('the provider ended its answer without a response', { status: reply.status, retryable: false, blame: 'provider' });
+    throw unanswered(reply);
   };
 
   function headersOf(turn: Turn, offer: Offer): Record<string, string> {
     const { method, params } = turn.message;
-    const bare = turn.client === 'bare';
-    const schema = bare && method === 'tools/call' ? schemaOf(offer, String(params?.['name'])) : null;
-    const own = Object.entries(standardHeaders(method, params, schema)).map(([name, value]) => [name.toLowerCase(), value]);
-    return { ...POST_HEADERS, ...Object.fromEntries(own), ...turn.paramHeaders };
+    const schema = turn.client === 'bare' && method === 'tools/call' ? schemaOf(offer, String(params?.['name'])) : null;
+    const headers: Record<string, string> = { ...POST_HEADERS };
+    const own = standardHeaders(method, params, schema);
+    for (const name in own) headers[name.toLowerCase()] = own[name]!;
+    return Object.assign(headers, turn.paramHeaders);
   }
 
   /** The request as its server gets it: a state that was sealed is opened, an envelope that is missing is put around it. */
@@ -67,8 +73,12 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     const { result } = response;
     const asks = isObject(result) && result['resultType'] === 'input_required';
     const sealed = asks ? sealState(seals, turn, offer, result['requestState']) : null;
-    const text = turn.toClient(sealed === null ? response.text : splice(response.text, [withMembers(response.text, response.members.get('result')!, { requestState: sealed })]));
-    const tail: McpTail = { text, status, eventId };
+    const text = turn.toClient(
+      sealed === null
+        ? response.text
+        : splice(response.text, [withMembers(response.text, response.members.get('result')!, { requestState: sealed })]),
+    );
+    const tail: McpTail = { text, status, eventId, message: response };
     return toEnd(turn.message, offer, response, tail);
   }
 }
@@ -88,6 +98,9 @@ function answered({ message: { id, idText } }: Turn, response: ResponseMessage):
   if (named?.kind !== 'response') throw new Error('an error is a response');
   return named;
 }
+
+const unanswered = ({ status }: UpstreamReply) =>
+  new UpstreamFailure('the provider ended its answer without a response', { status, retryable: false, blame: 'provider' });
 
 /** Some servers answer 200 where the revision wants another status. */
 function statusOf(status: number, { error }: ResponseMessage): number {

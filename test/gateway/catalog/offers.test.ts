@@ -15,6 +15,7 @@ test('a service of the file becomes an offer of its provider', () => {
       provider: { id: 'key-of-Acme', name: 'Acme' },
       price: { id: priceId('key-of-Acme', 'acme/small', rates), rates },
       variants: {},
+      priceCap: null,
       endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:9/v1', headers: { authorization: 'Bearer k' } },
       displayName: 'Small (Acme)',
       description: '',

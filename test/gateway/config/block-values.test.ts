@@ -97,6 +97,37 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
   tools: {
     ...names,
     'pricing.per_call': { toml: '"0.5"', wrong: ['-1', '1_001', '0.0000001'], of: ({ service }) => service.rates.call, is: 500_000_000_000n },
+    'pricing.per_second': {
+      toml: '0.5',
+      wrong: ['-1', '101', '0.00001'],
+      of: ({ service }) => service.rates.second,
+      is: 500_000_000_000n,
+      fallback: undefined,
+      with: { 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
+    },
+    'pricing.prompt': {
+      toml: '1',
+      wrong: ['-1', '10_001', '0.0009'],
+      of: ({ service }) => service.rates.prompt,
+      is: 1_000_000n,
+      fallback: undefined,
+      with: { 'pricing.completion': '1', 'pricing.per_call_max': '1' },
+    },
+    'pricing.completion': {
+      toml: '1',
+      wrong: ['-1', '10_001', '0.0009'],
+      of: ({ service }) => service.rates.completion,
+      is: 1_000_000n,
+      fallback: undefined,
+      with: { 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
+    },
+    'pricing.per_call_max': {
+      toml: '"0.05"',
+      wrong: ['-1', '1_001', '0.0000001', '0'],
+      of: ({ service }) => service.primitive === 'tool' && service.priceCap,
+      is: 50_000n,
+      with: { 'pricing.prompt': '1' },
+    },
     'pricing.tools': {
       toml: '{ search = 2, "a.b/c-d" = 0 }',
       wrong: ['3', '{ search = -1 }', '{ "a b" = 1 }', '{ constructor = 1 }', '{ __proto__ = 1 }'],
@@ -243,7 +274,7 @@ test.each(Object.entries(CASES))('every option of [[%s]] has a case', (table, ca
 describe.each(all)('%s.%s', (table, option, one) => {
   // A default block has per_second as a table of its own.
   const written = (value: string | null): string =>
-    block(table, { ...(option === 'pricing.per_second' ? { 'pricing.per_second.720p': null } : {}), ...one.with, [option]: value });
+    block(table, { ...(table === 'videos' && option === 'pricing.per_second' ? { 'pricing.per_second.720p': null } : {}), ...one.with, [option]: value });
 
   test('is set by the file', () => {
     expect(one.of(load(written(one.toml)))).toEqual(one.is);

@@ -32,20 +32,14 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   for (const tool of ['forecast', 'asks', 'fails', 'invented']) await callTool(spine, 'weather', tool);
 
   const text = await (await fetch(`${spine.origin}/metrics`)).text();
-  console.log(
-    text
-      .split('\n')
-      .filter((l) => /operation_duration_seconds_count|tollgate_calls_total/.test(l))
-      .join('\n'),
-  );
-  const server_ = 'mcp_server_operation_duration_seconds_count';
+  const received = 'mcp_server_operation_duration_seconds_count';
   for (const line of [
-    `${server_}{mcp_method_name="tools/list",${LABELS}} 1`,
-    `${server_}{mcp_method_name="resources/read",${LABELS},error_type="-32602",rpc_response_status_code="-32602"} 1`,
-    `${server_}{${CALL},gen_ai_tool_name="forecast"} 1`,
-    `${server_}{${CALL},gen_ai_tool_name="asks"} 1`,
-    `${server_}{${CALL},gen_ai_tool_name="other",error_type="tool_error"} 1`,
-    `${server_}{${CALL},gen_ai_tool_name="other",error_type="-32602",rpc_response_status_code="-32602"} 1`,
+    `${received}{mcp_method_name="tools/list",${LABELS}} 1`,
+    `${received}{mcp_method_name="resources/read",${LABELS},error_type="-32602",rpc_response_status_code="-32602"} 1`,
+    `${received}{${CALL},gen_ai_tool_name="forecast"} 1`,
+    `${received}{${CALL},gen_ai_tool_name="asks"} 1`,
+    `${received}{${CALL},gen_ai_tool_name="other",error_type="tool_error"} 1`,
+    `${received}{${CALL},gen_ai_tool_name="other",error_type="-32602",rpc_response_status_code="-32602"} 1`,
     `mcp_client_operation_duration_seconds_count{${CALL}} 2`,
     `tollgate_charged_micro_usd_total{gen_ai_operation_name="execute_tool",${LABELS},gen_ai_tool_name="forecast"} 1000`,
     'tollgate_calls_total{lock="pending"} 1',

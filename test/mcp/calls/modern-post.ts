@@ -21,12 +21,21 @@ ${pricing}
 `;
 }
 
+/** JSON that a test looks into. What is not there is undefined, as in JSON. */
+export interface Tree {
+  readonly [key: string]: Tree;
+}
+
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
   /** The response message, out of JSON or the last event. */
-  readonly message: { readonly id: unknown; readonly result?: any; readonly error?: { code: number; message: string; data?: any } };
+  readonly message: {
+    readonly id: unknown;
+    readonly result: Tree;
+    readonly error?: { readonly code: number; readonly message: string; readonly data?: Tree };
+  };
 }
 
 export interface PostOptions {
@@ -77,6 +86,12 @@ export async function toReply(response: Response): Promise<Reply> {
 }
 
 /** Calls a tool of a service. */
-export function callTool(spine: Spine, service: string, tool: string, args: object = {}, options: PostOptions & { readonly params?: object } = {}): Promise<Reply> {
+export function callTool(
+  spine: Spine,
+  service: string,
+  tool: string,
+  args: object = {},
+  options: PostOptions & { readonly params?: object } = {},
+): Promise<Reply> {
   return modernPost(spine, `/mcp/${service}`, 'tools/call', { name: tool, arguments: args, ...options.params }, options);
 }

@@ -24,18 +24,20 @@ const GENERATION = { made: /,"_meta":\{"tollgate\/generation":\{[^}]*\}\}/, spli
 const TOOL = /(?:,?"_meta":\{(?:"tollgate\/(?:price|definition)":\{[^}]*\},?)+\}|(?:,?"tollgate\/(?:price|definition)":\{[^}]*\})+)/g;
 
 /** Where a call is charged and a list is a list, whatever else is in there. */
-const member = (name: string, text: fc.Arbitrary<string>) => text.map((one) => `"${name}":${one}`);
-const others = fc.array(fc.tuple(fc.integer({ min: 0, max: 999 }), value).map(([n, text]) => `"x-${n}" : ${text}`), { maxLength: 4 }).map((list) => [
-  ...new Map(list.map((one) => [one.split('"')[1], one])).values(),
-]);
+const others = fc
+  .array(
+    fc.tuple(fc.integer({ min: 0, max: 999 }), value).map(([n, text]) => `"x-${n}" : ${text}`),
+    { maxLength: 4 },
+  )
+  .map((list) => [...new Map(list.map((one) => [one.split('"')[1], one])).values()]);
 
-const block = fc.tuple(others, value, object).map(([more, type, annotations]) => `{${['"type" :"of-tomorrow"', `"annotations":${annotations}`, `"v":${type}`, ...more].join(' , ')}}`);
-const callResult = fc
-  .tuple(fc.array(block, { maxLength: 3 }), others, object, fc.boolean())
-  .map(([blocks, more, meta, hasMeta]) => ({
-    made: hasMeta ? ('spliced' as const) : ('made' as const),
-    text: `{ "resultType":"complete",${['"content": [' + blocks.join(',\n') + ']', ...more, ...(hasMeta ? [`"_meta":${meta}`] : [])].join(',')}\n}`,
-  }));
+const block = fc
+  .tuple(others, value, object)
+  .map(([more, type, annotations]) => `{${['"type" :"of-tomorrow"', `"annotations":${annotations}`, `"v":${type}`, ...more].join(' , ')}}`);
+const callResult = fc.tuple(fc.array(block, { maxLength: 3 }), others, object, fc.boolean()).map(([blocks, more, meta, hasMeta]) => ({
+  made: hasMeta ? ('spliced' as const) : ('made' as const),
+  text: `{ "resultType":"complete",${['"content": [' + blocks.join(',\n') + ']', ...more, ...(hasMeta ? [`"_meta":${meta}`] : [])].join(',')}\n}`,
+}));
 
 test('a result with unknown members everywhere comes back as it was written', async () => {
   await fc.assert(
@@ -55,7 +57,12 @@ test('a request goes out as it was written', async () => {
   result = '{"resultType":"complete","content":[]}';
   await fc.assert(
     fc.asyncProperty(object, others, async (args, more) => {
-      const params = [`"name":"any"`, `"arguments" : ${args}`, ...more, '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'];
+      const params = [
+        `"name":"any"`,
+        `"arguments" : ${args}`,
+        ...more,
+        '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}',
+      ];
       const body = `{ "params":{${params.join(', ')}},"method":"tools/call","id":1.0,"jsonrpc":"2.0" }`;
       const response = await fetch(`${spine.origin}/mcp/raw`, {
         method: 'POST',
@@ -80,7 +87,10 @@ test('a request goes out as it was written', async () => {
 test('a list of tools comes back as it was written, but for what each costs and how it is pinned', async () => {
   const tool = fc
     .tuple(fc.uuid(), others, object, object)
-    .map(([name, more, schema, annotations]) => `{"name":"t-${name}",${[`"inputSchema": ${schema}`, `"annotations":${annotations}`, ...more].join(',')} }`);
+    .map(
+      ([name, more, schema, annotations]) =>
+        `{"name":"t-${name}",${[`"inputSchema": ${schema}`, `"annotations":${annotations}`, ...more].join(',')} }`,
+    );
   await fc.assert(
     fc.asyncProperty(fc.array(tool, { maxLength: 4 }), others, async (tools, more) => {
       result = `{"resultType":"complete",${[`"tools": [${tools.join(' ,')}]`, '"ttlMs":0', '"cacheScope":"private"', ...more].join(',')}}`;

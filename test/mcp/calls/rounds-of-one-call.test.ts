@@ -3,23 +3,37 @@ import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
 import { startSpine, type Spine } from '../../support/spine.ts';
 import { callTool, toolToml } from './modern-post.ts';
 
-const ASKS = '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"round-1"}';
+const ASKS =
+  '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"round-1"}';
 const DONE = '{"resultType":"complete","content":[{"type":"text","text":"done"}]}';
 
+/** A server that asks twice, and knows its own states only. */
+const asking = (own: string) =>
+  startRawMcp(({ params }) => {
+    if (params['name'] === 'stateless') return params['inputResponses'] ? DONE : ASKS.replace(',"requestState":"round-1"', '');
+    const state = params['requestState'];
+    if (state === undefined) return ASKS.replace('round', own);
+    if (state === `${own}-1`) return ASKS.replace('round-1', `${own}-2`);
+    return state === `${own}-2` ? DONE : '{"resultType":"complete","isError":true,"content":[{"type":"text","text":"whose state is this?"}]}';
+  });
+
 let server: RawMcp;
+let twin: RawMcp;
 let spine: Spine;
 beforeAll(async () => {
-  server = await startRawMcp(({ params }) => {
-    if (params['name'] === 'stateless') return params['inputResponses'] ? DONE : ASKS.replace(',"requestState":"round-1"', '');
-    if (params['requestState'] === undefined) return ASKS;
-    return params['requestState'] === 'round-1' ? ASKS.replace('round-1', 'round-2') : DONE;
+  server = await asking('round');
+  twin = await asking('twin');
+  spine = await startSpine({
+    toml:
+      toolToml({ name: 'asks', url: server.url }) +
+      toolToml({ name: 'two', url: server.url, provider: 'One' }) +
+      toolToml({ name: 'two', url: twin.url, provider: 'Other' }),
   });
-  const twin = toolToml({ name: 'asks', url: server.url, provider: 'Twin' });
-  spine = await startSpine({ toml: toolToml({ name: 'asks', url: server.url }) + twin });
 });
 afterAll(async () => {
   await spine.stop();
   await server.close();
+  await twin.close();
 });
 
 const ANSWERS = { inputResponses: { who: { action: 'accept', content: { name: 'me' } } } };
@@ -85,11 +99,17 @@ test('a state that was changed, or is of another account, is refused and costs n
 });
 
 test('every round goes to the provider of the first', async () => {
-  for (let i = 0; i < 8; i++) {
-    const first = await callTool(spine, 'asks', 'ask');
-    const second = await round(first.message.result.requestState);
-    const third = await round(second.message.result.requestState);
-    const states = [second, third].map(({ message }) => message.result.requestState ?? message.result.content[0].text);
-    expect(states[1]).toBe('done');
+  const seen = new Set<unknown>();
+  for (let i = 0; i < 12; i++) {
+    // Without the preference for whoever served last, each account begins where the draw falls.
+    const { key } = await spine.tenant(`rounds-${i}`, '1');
+    const at = (state?: unknown) =>
+      callTool(spine, 'two', 'ask', {}, { key, params: state === undefined ? {} : { ...ANSWERS, requestState: state } });
+    const first = await at();
+    const second = await at(first.message.result['requestState']);
+    const third = await at(second.message.result['requestState']);
+    expect(third.message.result['content']).toEqual([{ type: 'text', text: 'done' }]);
+    seen.add(server.asked.length > 0 && twin.asked.length > 0);
   }
+  expect(seen).toContain(true);
 });

@@ -10,9 +10,14 @@ const ENDINGS: Readonly<Record<string, (asked: Asked) => RawAnswer>> = {
   complete: () => OK,
   dear: () => OK,
   failed: () => '{"resultType":"complete","isError":true,"content":[]}',
-  refused: ({ idText }) => (response) =>
-    void response.writeHead(200, { 'content-type': 'application/json' }).end(`{"jsonrpc":"2.0","id":${idText},"error":{"code":-32602,"message":"no"}}`),
-  broken: () => (response) => void response.writeHead(200, { 'content-type': 'application/json', 'content-length': 999 }).write('{', () => response.destroy()),
+  refused:
+    ({ idText }) =>
+    (response) =>
+      void response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(`{"jsonrpc":"2.0","id":${idText},"error":{"code":-32602,"message":"no"}}`),
+  broken: () => (response) =>
+    void response.writeHead(200, { 'content-type': 'application/json', 'content-length': 999 }).write('{', () => response.destroy()),
   garbage: () => (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('no json'),
   silent: () => (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n'),
   used: () => '{"resultType":"complete","content":[],"_meta":{"tollgate/usage":{"completion":1000,"second":1.5}}}',
@@ -68,8 +73,9 @@ test.each([
   const { cost, reply } = await costOf(service, tool);
   expect(cost).toBe(micro);
   if (micro > 0n) {
-    const { id, cost: told } = reply.message.result._meta['tollgate/generation'];
-    expect(BigInt(Math.round(Number(told) * 1e6))).toBe(micro);
+    const told = reply.message.result['_meta']?.['tollgate/generation'];
+    expect(BigInt(Math.round(Number(told?.['cost']) * 1e6))).toBe(micro);
+    const id = String(told?.['id']);
     expect(await spine.generation(id)).toMatchObject({ id });
   }
 });

@@ -8,7 +8,8 @@ let spine: Spine;
 beforeAll(async () => {
   server = await startRawMcp(() => '{"resultType":"complete","content":[],"tools":[]}');
   spine = await startSpine({
-    toml: toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) + toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
+    toml:
+      toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) + toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
   });
 });
 afterAll(async () => {
@@ -26,8 +27,9 @@ test.each([
   expect(status).toBe(200);
   expect(reply.id).toBe('pay-1');
   expect(reply.result).toMatchObject({ isError: true, structuredContent: { x402Version: 2, accepts: [], resource: { url: 'mcp://tool/any' } } });
-  expect(reply.result.structuredContent.error).toMatch(message);
-  expect(JSON.parse(reply.result.content[0].text)).toEqual(reply.result.structuredContent);
+  const { structuredContent: terms, content } = reply.result;
+  expect(terms?.['error']).toMatch(message);
+  expect(JSON.parse(String(content?.['0']?.['text']))).toEqual(terms);
   expect(server.asked.length).toBe(seen);
   expect(await spine.faults()).toEqual([]);
 });

@@ -85,7 +85,12 @@ test.each([
   expect(text.match(/tollgate.{1,2}price/g)).toHaveLength(1);
 });
 
-test.each(['{}', '{"tools":7}', '{"tools":[]}', '{"tools":[null,7,"x",[],{},{"name":7}]}', '7', '{"tools":[],"tools":[]}'])(
-  '%s, in which no tool can be read, comes back as it is',
-  (text) => expect(decorate(text, offer)).toBe(text),
-);
+test.each([
+  '{}',
+  '{"tools":7}',
+  '{"tools":[]}',
+  '{"tools":[null,7,"x",[],{},{"name":7}]}',
+  '7',
+  '{"tools":[],"tools":[]}',
+  '{"tools":[{"name":tru}]}',
+])('%s, in which no tool can be read, comes back as it is', (text) => expect(decorate(text, offer)).toBe(text));

@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { overHttp, serveRaw, startCatalogue, toolOffer, toolsText } from './catalogue-world.ts';
 
@@ -45,17 +46,47 @@ test('a server that says its list has changed is asked at once, but not as often
   const offer = toolOffer(server.url);
   const { catalogue, now, changed } = await startCatalogue([offer], { facts, gapMs: 10_000 });
   now.advance(60_000);
-  for (const [index, gap] of [10_000, 20_000, 40_000].entries()) {
+  for (const [index, gap] of [20_000, 40_000, 80_000].entries()) {
     state.tools = [`tool_${index}`];
     const told = changed();
     catalogue.stale(offer);
     expect(lists()).toBe(2 + index);
     await told;
+    // Listeners are told while the refresh is ending.
+    await endOfTurn();
     now.advance(gap - 1);
     catalogue.stale(offer);
     expect(lists()).toBe(2 + index);
     now.advance(1);
   }
+});
+
+test('a change while the list is being read is read next', async () => {
+  let name = 'one';
+  let answered = Promise.resolve();
+  const server = await serveRaw(async (method) => {
+    if (method !== 'tools/list') return null;
+    const text = toolsText([{ name }]);
+    await answered;
+    return text;
+  });
+  const offer = toolOffer(server.url);
+  const { catalogue, now, changed } = await startCatalogue([offer], { gapMs: 10_000 });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  answered = promise;
+  name = 'two';
+  const second = changed();
+  now.advance(400_000);
+  await server.came('tools/list', 2);
+  name = 'three';
+  catalogue.stale(offer);
+  resolve();
+  await second;
+  await endOfTurn();
+  const third = changed();
+  now.advance(10_000);
+  await third;
+  expect([...catalogue.listingOf(offer)!.tools.keys()]).toEqual(['three']);
 });
 
 test('a server that is down keeps what it listed and is asked less and less often', async () => {

@@ -41,7 +41,7 @@ export interface BridgeWorld {
   /** Runs a request of a session as one call. `events`: those that were given out, each as its message; `onEvent` hears of them at once. */
   ask(session: LegacySession, message: string | object, options?: AskOptions): Promise<Answer>;
   /** Listens as a GET does, until `signal` aborts or the stream ends. */
-  listen(session: LegacySession, onMessage: (message: string) => void, signal: AbortSignal): Promise<ReplyEnd | null>;
+  listen(session: LegacySession, onMessage: (message: string) => void, signal: AbortSignal, onOpen?: () => void): Promise<ReplyEnd | null>;
   /** How calls ended, in order: `operation: finish reason, micro-USD`. */
   readonly endings: readonly string[];
   /** What the audit finds wrong, and locks that are still held. */
@@ -162,10 +162,11 @@ export async function startBridge(
     return (as.free === null ? handlers.billed : handlers.free)(call, gone);
   }
 
-  async function read(frames: AsyncIterable<Frame>, onEvent: (message: string) => void): Promise<Answer> {
+  async function read(frames: AsyncIterable<Frame>, onEvent: (message: string) => void, onComment = () => {}): Promise<Answer> {
     const events: string[] = [];
     for await (const frame of frames) {
-      if (frame.type === 'data' && frame.bytes[0] !== COLON) {
+      if (frame.type === 'data' && frame.bytes[0] === COLON) onComment();
+      else if (frame.type === 'data') {
         const message = messageOf(frame.bytes);
         events.push(message);
         onEvent(message);
@@ -224,7 +225,7 @@ export async function startBridge(
         onEvent,
       );
     },
-    async listen(session, onMessage, signal) {
+    async listen(session, onMessage, signal, onOpen) {
       const ended: { end: ReplyEnd | null } = { end: null };
       const frames = run(
         async function* listen(place) {
@@ -234,7 +235,7 @@ export async function startBridge(
         { free: 'subscriptions/listen', operation: null },
         signal,
       );
-      await read(frames, onMessage);
+      await read(frames, onMessage, onOpen);
       return ended.end;
     },
     async faults() {

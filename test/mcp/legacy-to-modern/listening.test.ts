@@ -116,6 +116,30 @@ test('the stream that named the old resources is read until the server acknowled
   expect(await world.faults()).toEqual([]);
 });
 
+test('the client is told that its stream stands once the server listens, before anything happens', async () => {
+  const arrived = Promise.withResolvers<() => void>();
+  const server = await startRawServer((got, reply) => arrived.resolve(() => acknowledge(got, reply)));
+  const world = await startBridge(server.url);
+  const [stop, open] = [new AbortController(), Promise.withResolvers<void>()];
+  let isOpen = false;
+  const listening = world.listen(
+    world.session(),
+    () => {},
+    stop.signal,
+    () => {
+      isOpen = true;
+      open.resolve();
+    },
+  );
+  const answer = await arrived.promise;
+  expect(isOpen).toBe(false);
+  answer();
+  await open.promise;
+  stop.abort();
+  await listening;
+  await server.got[0]!.closed;
+});
+
 test('many changes at once become one request more', async () => {
   const held = Promise.withResolvers<void>();
   const server = await startRawServer(async (got, reply) => {
@@ -155,8 +179,9 @@ test('where the server offers nothing to tell, the stream stays open and asks fo
   );
   const world = await startBridge(server.url);
   const [session, stop] = [world.session(), new AbortController()];
-  const listening = world.listen(session, () => {}, stop.signal);
-  await world.ask(session, { id: 1, method: 'ping' });
+  const open = Promise.withResolvers<void>();
+  const listening = world.listen(session, () => {}, stop.signal, open.resolve);
+  await open.promise;
   expect(server.got).toEqual([]);
   await world.ask(session, subscribe('test://a'));
   await world.ask(session, unsubscribe('test://a'));

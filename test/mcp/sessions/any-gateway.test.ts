@@ -15,6 +15,9 @@ test('a session goes on at another gateway, and after a restart', async () => {
   await client.close();
   await first.stop();
   const second = await world.gateway();
+  expect((await post(second.url, 'bob', id, LIST)).status).toBe(404);
+  // What is another's is not even taken into memory.
+  expect(second.sessions.count).toBe(0);
   const call = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'echo', arguments: { text: 'two' } } };
   expect(await (await post(second.url, 'alice', id, call)).text()).toContain('two');
   expect((await post(second.url, 'bob', id, call)).status).toBe(404);

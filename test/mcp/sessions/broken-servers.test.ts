@@ -24,7 +24,8 @@ test.each<[string, (response: ServerResponse) => unknown, number, object]>([
   ['reply that is too large', (response) => json(response, { jsonrpc: '2.0', id: 7, result: { x: 'y'.repeat(100_000) } }), 200, FAILED],
   [
     'stream that is too large in all',
-    (response) => events(response).end('data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n'.repeat(2_000)),
+    (response) =>
+      events(response).end(`${'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n'.repeat(2_000)}data: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`),
     200,
     FAILED,
   ],

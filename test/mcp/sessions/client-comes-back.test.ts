@@ -22,7 +22,7 @@ async function world(withIds = true) {
       response.end(`${withIds ? 'id: 4\n' : ''}data: {"jsonrpc":"2.0","id":7,"result":{"content":[],"whole":true}}\n\n`);
     },
   });
-  const started = await startWorld({ url: server.url });
+  const started = await startWorld({ url: server.url, drainMs: 0 });
   const gateway = await started.gateway();
   const id = await open(gateway.url, 'alice');
   const listen = (lastEventId: string, account = 'alice') =>
@@ -54,11 +54,12 @@ async function world(withIds = true) {
 test('a client whose connection broke gets what it missed and the response, and pays once', async () => {
   const { world: money, gateway, server, middle, last, listen, callUntil } = await world();
   await callUntil('"data":1');
-  middle.resolve();
   const reply = await listen('1');
   expect(reply.headers.get('content-type')).toBe('text/event-stream');
   const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
+  while (!text.includes('"data":2')) text += (await reader.read()).value;
+  middle.resolve();
   while (!text.includes('"data":3')) text += (await reader.read()).value;
   last.resolve();
   for (;;) {

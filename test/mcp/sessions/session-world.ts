@@ -188,6 +188,7 @@ async function startGateway(
     terms: NO_PAYMENTS,
     legs: { modern: { modern: none, legacy: none }, bare: { modern: none, legacy: none }, legacy: { modern: bridge.leg, legacy: raw.leg } },
     schemaOf: () => null,
+    lacks: () => false,
     decorate: (result) => result,
     onError,
   });
@@ -208,7 +209,16 @@ async function startGateway(
   });
   const server = createServer({ limits: LIMITS, onError });
   await server.register(
-    mcpRoutes({ keepAlive, admit: pipeline.admit, guard: () => null, challenge: () => null, standalone: none, legacy: door, limits: LIMITS, onError }),
+    mcpRoutes({
+      keepAlive,
+      admit: pipeline.admit,
+      guard: () => null,
+      challenge: () => null,
+      standalone: none,
+      legacy: door,
+      limits: LIMITS,
+      onError,
+    }),
   );
   await server.listen({ host: '127.0.0.1', port: 0 });
   const { port } = server.server.address() as AddressInfo;

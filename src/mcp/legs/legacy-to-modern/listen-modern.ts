@@ -112,8 +112,6 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
     } finally {
       signal.removeEventListener('abort', leave);
       watch.end();
-      streams.current?.exchange.abort(UNREAD);
-      streams.opening?.exchange.abort(UNREAD);
       inbox.end();
       // Whoever waits for something to be taken goes on.
       while (inbox.length > 0) await inbox.take();

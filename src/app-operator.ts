@@ -1,0 +1,71 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { accountTotals, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
+import {
+  accountRoutes,
+  adminRoutes,
+  createConsumerStore,
+  healthRoutes,
+  metricsRoutes,
+  receiptOfRecord,
+  type Config,
+  type createNonces,
+  type KeyStore,
+  type Metrics,
+  type Pipeline,
+} from '#gateway';
+import type { Database } from '#store';
+
+export interface OperatorRoutesDeps {
+  readonly config: Pick<Config, 'adminKey' | 'chains'>;
+  readonly database: Database;
+  readonly ledger: Ledger;
+  readonly keys: KeyStore;
+  readonly nonces: ReturnType<typeof createNonces>;
+  readonly receipts: ReturnType<typeof createReceiptSigner>;
+  readonly admit: Pipeline['admit'];
+  readonly audit: () => Promise<AuditReport>;
+  /** The gateway is shutting down. */
+  readonly draining: () => boolean;
+  readonly metrics: Pick<Metrics, 'contentType' | 'text'>;
+  readonly now: () => number;
+}
+
+/** What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and figures to his machines. */
+export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
+  const { config, database, ledger, keys, nonces, receipts, admit, audit, draining, metrics, now } = deps;
+  const totals = (account: string) => accountTotals(database, account);
+
+  return async (server) => {
+    const receipt: Parameters<typeof accountRoutes>[0]['receipt'] = (record) => {
+      const made = receiptOfRecord(record);
+      return made === null ? null : receipts.sign(made);
+    };
+    await server.register(accountRoutes({ admit, keys, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
+    const admin = adminRoutes({
+      adminKey: config.adminKey,
+      contractNetworks: config.chains.map(({ network }) => network),
+      consumers: createConsumerStore(database, { now }),
+      keys,
+      ledger,
+      totals,
+      findTransfer: (id) => findTransfer(database, id),
+      audit,
+      now,
+    });
+    await server.register(admin, { prefix: '/admin/v1' });
+    const ready = async () => {
+      if (draining()) return { ready: false, checks: { gateway: 'shutting down' } };
+      await ledger.balance('fees');
+      return { ready: true, checks: { gateway: 'ok', database: 'ok' } };
+    };
+    await server.register(healthRoutes({ ready }));
+    await server.register(metricsRoutes(metrics));
+    const schema = {
+      tags: ['Account'],
+      security: [],
+      summary: 'Show the keys that receipts are signed with',
+      description: 'A JSON Web Key set (RFC 7517).',
+    };
+    server.get('/.well-known/jwks.json', { schema }, () => receipts.jwks());
+  };
+}

@@ -1,0 +1,66 @@
+import type { Counter, Histogram } from 'prom-client';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** What prom-client keeps of one series. It is no part of its documented interface: where it is not found, the documented way is taken. */
+interface CounterRecord {
+  readonly labels: Labels;
+  value: number;
+}
+
+interface HistogramRecord {
+  readonly labels: Labels;
+  readonly bucketValues: Record<string, number>;
+  sum: number;
+  count: number;
+}
+
+/**
+ * One series of a counter. prom-client's own handle makes the series' key of all its labels at each use, and looks it up: 0.3 µs and 300 bytes,
+ * nine times a call. This one looks its record up once. The series is there from the first use on.
+ */
+export function counterSeries(counter: Counter, labels: Labels): { inc(value?: number): void } {
+  let record: CounterRecord | null = null;
+  return {
+    inc(value = 1) {
+      if (record !== null && value >= 0) {
+        record.value += value;
+        return;
+      }
+      counter.inc(labels, value);
+      record = recordOf<CounterRecord>(counter, labels, ({ value: kept }) => typeof kept === 'number');
+    },
+  };
+}
+
+/** One series of a histogram, as counterSeries. */
+export function histogramSeries(histogram: Histogram, labels: Labels): { observe(value: number): void } {
+  let record: HistogramRecord | null = null;
+  let bounds: readonly number[] = [];
+  return {
+    observe(value) {
+      if (record === null || !Number.isFinite(value)) {
+        histogram.observe(labels, value);
+        record = recordOf<HistogramRecord>(histogram, labels, ({ sum, count }) => typeof sum === 'number' && typeof count === 'number');
+        bounds = record === null ? [] : Object.keys(record.bucketValues).map(Number).toSorted((a, b) => a - b);
+        return;
+      }
+      let at = 0;
+      while (at < bounds.length && value > bounds[at]!) at++;
+      if (at < bounds.length) record.bucketValues[bounds[at]!]! += 1;
+      record.sum += value;
+      record.count += 1;
+    },
+  };
+}
+
+function recordOf<R extends { readonly labels: Labels }>(metric: object, labels: Labels, isOne: (record: R) => boolean): R | null {
+  const { hashMap } = metric as { readonly hashMap?: Readonly<Record<string, R>> };
+  const found = Object.values(hashMap ?? {}).find((record) => sameLabels(record.labels, labels));
+  return found && isOne(found) ? found : null;
+}
+
+function sameLabels(one: Labels, other: Labels): boolean {
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
+}

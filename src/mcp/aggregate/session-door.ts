@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto';
+import { GatewayError } from '#gateway';
+import type { Answer } from '../answer.ts';
+import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
+import { createLegacyDoor, type LegacyDoorDeps } from '../legacy-door.ts';
+import { errorText, parseMessage, resultText, type NotificationMessage, type RequestId, type RequestMessage, type ResponseMessage } from '../message.ts';
+import type { Recording, Replays } from '../replays.ts';
+import { ERROR, isLegacyRevision, LEGACY, LOG_LEVELS } from '../revisions.ts';
+import type { LegacyDoor } from '../routes.ts';
+import type { SessionTalk } from '../session-talk.ts';
+import type { Knock } from '../standalone.ts';
+import type { Aggregate } from './aggregate.ts';
+import { withEventIds } from './event-ids.ts';
+import { toPart, toPartClient } from './part-messages.ts';
+import { ofAll, type Parts } from './parts.ts';
+import type { Scope } from './scope.ts';
+import type { AggregateSession } from './session.ts';
+import type { SessionStreams } from './session-streams.ts';
+import type { AggregateSessions, AggregateUse } from './sessions.ts';
+import { endOwn, isList } from './standalone-door.ts';
+
+export interface AggregateSessionDoorDeps extends LegacyDoorDeps {
+  readonly aggregate: Aggregate;
+  readonly catalogue: Pick<ToolCatalogue, 'stale'>;
+  readonly sessions: AggregateSessions;
+  readonly parts: Parts;
+  readonly streams: Pick<SessionStreams, 'listen'>;
+  readonly talk: Pick<SessionTalk, 'request' | 'tell'>;
+  readonly replays: Replays;
+  /** Sessions of one account, told where there are too many. */
+  readonly sessionsMax: number;
+}
+
+/** What is kept of a client's `initialize`. */
+const INITIALIZE_CHARS_MAX = 64 * 1024;
+
+/** A request on its way to a part. */
+interface Running {
+  /** null until it is known. */
+  service: string | null;
+  cancelled: boolean;
+}
+
+/** Answers clients that have a session with all services at once: lists from what is known, everything else in the part that it is for. */
+export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): LegacyDoor {
+  const { aggregate, sessions, parts, talk, replays, onError } = deps;
+  /** Requests by their ids, for those that are cancelled. */
+  const running = new WeakMap<AggregateSession, Map<string, Running>>();
+
+  const scopeOf = (session: AggregateSession, { caller }: Knock) => aggregate.scope(caller, session.selection);
+  const openIn = (session: AggregateSession, knock: Knock) => {
+    const { includes } = scopeOf(session, knock);
+    return [...session.parts.keys()].filter(includes);
+  };
+
+  async function open(message: RequestMessage, { caller, selection }: Knock, answer: Answer): Promise<void> {
+    const refuse = (status: number, code: number, why: string) => answer.end(errorText(message.idText, { code, message: why }), status);
+    if (message.text.length > INITIALIZE_CHARS_MAX)
+      return refuse(400, ERROR.invalidRequest, `initialize is longer than ${INITIALIZE_CHARS_MAX} characters`);
+    const asked = message.params?.['protocolVersion'];
+    const revision = typeof asked === 'string' && isLegacyRevision(asked) ? asked : LEGACY[0];
+    const session = await sessions.open({ account: caller.account, revision, initialize: message.text, selection });
+    if (session === null)
+      return refuse(429, ERROR.server, `This account has ${deps.sessionsMax} sessions, all of them in use: end one with DELETE first`);
+    answer.end(resultText(message.idText, aggregate.initializeResult(revision)), 200, { 'mcp-session-id': session.id });
+  }
+
+  async function request({ session }: AggregateUse, asked: RequestMessage, events: boolean, knock: Knock, answer: Answer): Promise<void> {
+    const { method, idText, params } = asked;
+    const scope = scopeOf(session, knock);
+    if (method === 'ping') return answer.end(resultText(idText, '{}'), 200);
+    if (method === 'logging/setLevel') return setLevel(session, asked, knock, answer);
+    if (isList(method)) return endOwn(answer, asked, aggregate.list(method, params?.['cursor'], scope, false), false);
+    const resolved = aggregate.resolve(asked, scope);
+    if (resolved.kind === 'refused') return endOwn(answer, asked, { error: legacyError(method, resolved.error) }, false);
+    if (resolved.kind === 'find') return endOwn(answer, asked, { result: aggregate.find(resolved.arguments, scope, false) }, false);
+    const renamed = parseMessage(resolved.text);
+    if (renamed?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
+    await toOne(session, resolved.service, renamed, events, knock, answer);
+  }
+
+  async function toOne(session: AggregateSession, service: string, asked: RequestMessage, events: boolean, knock: Knock, answer: Answer): Promise<void> {
+    const requests = running.get(session) ?? new Map<string, Running>();
+    running.set(session, requests);
+    const key = JSON.stringify(asked.id);
+    if (requests.has(key))
+      return answer.end(errorText(asked.idText, { code: ERROR.invalidRequest, message: 'A request with this id is on its way' }), 400);
+    const one: Running = { service, cancelled: false };
+    requests.set(key, one);
+    try {
+      const part = await parts.use(session, service, knock);
+      if ('text' in part) return answer.end(refusedBy(service, part.text, asked), 200);
+      try {
+        if (one.cancelled) return answer.close();
+        const exposed = toPartClient(aggregate, service);
+        const toClient = (text: string) => {
+          if (text.includes('/list_changed"')) deps.catalogue.stale(part.session.offer);
+          return exposed(text);
+        };
+        const recording = withEventIds(replays.record(session.id, answer), randomBytes(6).toString('base64url'));
+        await talk.request(part.session, asked, { knock, events, answer: ownErrors(recording, service, asked), toClient });
+      } finally {
+        part.leave();
+      }
+    } finally {
+      requests.delete(key);
+    }
+  }
+
+  async function setLevel(session: AggregateSession, asked: RequestMessage, knock: Knock, answer: Answer): Promise<void> {
+    const level = asked.params?.['level'];
+    if (!(LOG_LEVELS as readonly unknown[]).includes(level)) {
+      const message = `level must be one of ${LOG_LEVELS.join(', ')}`;
+      return answer.end(errorText(asked.idText, { code: ERROR.invalidParams, message }), 200);
+    }
+    await parts.setLevel(session, level as string, openIn(session, knock), knock);
+    answer.end(resultText(asked.idText, '{}'), 200);
+  }
+
+  /** Says something in the part for a service, if one is open. */
+  async function tellPart(session: AggregateSession, service: string, message: NotificationMessage | ResponseMessage, knock: Knock): Promise<void> {
+    const part = await parts.known(session, service);
+    try {
+      if (part) await talk.tell(part.session, message, knock);
+    } finally {
+      part?.leave();
+    }
+  }
+
+  /** Always taken: what is for no part is dropped. */
+  async function tell({ session }: AggregateUse, message: NotificationMessage | ResponseMessage, knock: Knock): Promise<null> {
+    if (message.kind === 'response' || message.method === 'notifications/progress') {
+      const to = toPart(message);
+      if (to && scopeOf(session, knock).includes(to.service)) await tellPart(session, to.service, to.message, knock);
+    } else if (message.method === 'notifications/cancelled' || message.method === 'notifications/roots/list_changed') {
+      const one = message.method === 'notifications/cancelled' ? running.get(session)?.get(JSON.stringify(message.params?.['requestId'])) : undefined;
+      if (one) one.cancelled = true;
+      // A request that is unknown here may run at another gateway.
+      const services = one ? [one.service] : openIn(session, knock);
+      await ofAll(services, (service) => tellPart(session, service, message, knock), onError);
+    }
+    return null;
+  }
+
+  return createLegacyDoor<AggregateUse>(
+    {
+      open: (_service, message, knock, answer) => open(message, knock, answer),
+      enter: (_service, id, account) => sessions.enter(id, account),
+      request,
+      tell,
+      async listen(use, knock, answer) {
+        const last = knock.headers['last-event-id'];
+        if (typeof last === 'string' && (await replays.resume(use.session.id, last, answer))) return;
+        await deps.streams.listen(use, knock, answer);
+      },
+      end: (_service, id, account) => sessions.end(id, account),
+    },
+    deps,
+  );
+}

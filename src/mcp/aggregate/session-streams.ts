@@ -1,0 +1,216 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GatewayError } from '#gateway';
+import type { Answer } from '../answer.ts';
+import type { Kind } from '../catalogue/listing.ts';
+import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
+import { createEventReader, eventText } from '../event-reader.ts';
+import { LISTEN_MS } from '../listen.ts';
+import { errorText, parseMessage } from '../message.ts';
+import { ERROR } from '../revisions.ts';
+import { NO_SESSION } from '../session.ts';
+import type { SessionTalk } from '../session-talk.ts';
+import type { Knock } from '../standalone.ts';
+import { createTally } from '../tally.ts';
+import type { Aggregate } from './aggregate.ts';
+import { toPartClient } from './part-messages.ts';
+import type { Parts } from './parts.ts';
+import type { AggregateSession } from './session.ts';
+import type { AggregateSessions, AggregateUse } from './sessions.ts';
+
+/** The streams that clients of the aggregate listen on, one for a session. */
+export interface SessionStreams {
+  /** Resolves when the stream is over. */
+  listen(use: AggregateUse, knock: Knock, answer: Answer): Promise<void>;
+  /** A part was opened: resolves when its server is heard, if its client listens, or after some time. */
+  opened(all: AggregateSession, service: string): Promise<void>;
+  readonly count: number;
+  /** Ends all streams, as the gateway stops. */
+  drain(): void;
+}
+
+export interface SessionStreamsDeps {
+  readonly aggregate: Pick<Aggregate, 'scope' | 'toClient'>;
+  readonly catalogue: Pick<ToolCatalogue, 'onChanged' | 'stale'>;
+  readonly parts: Pick<Parts, 'known'>;
+  readonly talk: Pick<SessionTalk, 'listen'>;
+  readonly change: AggregateSessions['change'];
+  /** Streams of one account. */
+  readonly max: number;
+  /** Longest event. */
+  readonly bytesMax: number;
+  readonly onError: (error: unknown) => void;
+  readonly lastsMs?: number;
+}
+
+/** Sent at once, so that the client has the head of its stream before the first event. */
+const OPEN = Buffer.from(': listening\n\n');
+/** For the server of a new part to take its stream: what it asks before that would be lost. */
+const HEARD_MS = 2_000;
+/** Before a stream is asked for again that a server ended. */
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 30_000;
+const FAILURES_MAX = 8;
+const LIST_CHANGED = /^notifications\/(tools|prompts|resources)\/list_changed$/;
+const IN_A_HEADER = /^[ -~]{1,1024}$/;
+
+interface Stream {
+  readonly end: () => void;
+  hear(service: string): Promise<void>;
+}
+
+/**
+ * Changes of lists come from the catalogue, whose lists the client is given; a part that tells of one has its server asked anew. Everything else comes
+ * from the parts, each of which has a stream of its own at its server.
+ */
+export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
+  const { aggregate, catalogue, change, max, lastsMs = LISTEN_MS } = deps;
+  const byAccount = createTally();
+  const open = new Map<AggregateSession, Stream>();
+  let draining = false;
+
+  async function listen({ session, ended }: AggregateUse, knock: Knock, answer: Answer): Promise<void> {
+    const { account } = session;
+    if (byAccount.of(account) >= max) {
+      const message = `This account listens on ${max} streams, which is as many as it may`;
+      return answer.end(errorText('null', { code: ERROR.server, message }), 429);
+    }
+    if (!(await change(session))) return answer.end(NO_SESSION.text, NO_SESSION.status);
+    if (draining) return answer.close();
+    // A client that comes back has left its last stream.
+    open.get(session)?.end();
+    const stop = new AbortController();
+    const signal = AbortSignal.any([stop.signal, knock.gone, ended]);
+    const timer = setTimeout(() => stop.abort(), lastsMs);
+    const { includes } = aggregate.scope(knock.caller, session.selection);
+    const stream: Stream = { end: () => stop.abort(), hear: createHearing(deps, { session, knock, answer, signal }, includes) };
+    open.set(session, stream);
+    byAccount.add(account, 1);
+    const forget = catalogue.onChanged(tellChanges(answer, includes));
+    try {
+      await answer.events(OPEN);
+      for (const service of session.parts.keys()) void stream.hear(service);
+      await aborted(signal);
+      answer.close();
+    } finally {
+      forget();
+      clearTimeout(timer);
+      stop.abort();
+      byAccount.add(account, -1);
+      if (open.get(session) === stream) open.delete(session);
+    }
+  }
+
+  return {
+    listen,
+    opened: async (all, service) => open.get(all)?.hear(service),
+    get count() {
+      return open.size;
+    },
+    drain() {
+      draining = true;
+      for (const { end } of open.values()) end();
+    },
+  };
+}
+
+/** Tells of lists that have changed: of each kind once, however much changes while the client reads. */
+function tellChanges(answer: Answer, includes: (service: string) => boolean) {
+  const due = new Set<Kind>();
+  let telling = false;
+  const tell = async () => {
+    if (telling) return;
+    telling = true;
+    for (const kind of due) {
+      due.delete(kind);
+      await answer.events(Buffer.from(eventText(`{"jsonrpc":"2.0","method":"notifications/${kind}/list_changed"}`)));
+    }
+    telling = false;
+  };
+  return ({ service, kinds }: { readonly service: string; readonly kinds: readonly Kind[] }) => {
+    if (!includes(service)) return;
+    for (const kind of kinds) due.add(kind);
+    void tell();
+  };
+}
+
+interface Listener {
+  readonly session: AggregateSession;
+  readonly knock: Knock;
+  readonly answer: Answer;
+  readonly signal: AbortSignal;
+}
+
+/** Hears the servers of a session's parts, each once. */
+function createHearing(deps: SessionStreamsDeps, { session, knock, answer, signal }: Listener, includes: (service: string) => boolean): Stream['hear'] {
+  const { aggregate, catalogue, parts, talk, bytesMax, onError } = deps;
+  /** By the id of the part: resolved when it is heard. */
+  const hearing = new Map<string, Promise<void>>();
+
+  /** One stream of a part, from its beginning to its end. Gives the id of its last event; null where there is nothing to listen to. */
+  async function once(id: string, service: string, lastEventId: string | null, heard: () => void): Promise<{ readonly last: string | null } | null> {
+    const part = session.parts.get(service) === id ? await parts.known(session, service) : null;
+    if (part === null) return null;
+    const toClient = toPartClient(aggregate, service);
+    const reader = createEventReader({ bytesMax });
+    let last = lastEventId;
+    const onEvents = async (bytes: Uint8Array) => {
+      heard();
+      for (const { data, id: eventId } of reader.push(bytes)) {
+        if (eventId !== null) last = IN_A_HEADER.test(eventId) ? eventId : null;
+        const message = data === '' ? null : parseMessage(data);
+        if (!message || message.kind === 'response') continue;
+        if (LIST_CHANGED.test(message.method)) catalogue.stale(part.session.offer);
+        else await answer.events(Buffer.from(eventText(toClient(data))));
+      }
+    };
+    try {
+      const tail = await talk.listen({ session: part.session, lastEventId, ended: part.ended }, { ...knock, gone: signal }, onEvents);
+      return tail?.status === 405 ? null : { last };
+    } finally {
+      part.leave();
+    }
+  }
+
+  async function hearPart(id: string, service: string, heard: () => void): Promise<void> {
+    let lastEventId: string | null = null;
+    for (let failures = 0; failures < FAILURES_MAX && !signal.aborted; failures++) {
+      const begun = () => {
+        failures = 0;
+        heard();
+      };
+      try {
+        const over = await once(id, service, lastEventId, begun);
+        if (over === null) return;
+        lastEventId = over.last;
+      } catch (error) {
+        // A provider that is away comes back.
+        if (!(error instanceof GatewayError)) onError(error);
+      }
+      await sleep(Math.min(RETRY_MS * 2 ** failures, RETRY_MS_MAX), undefined, { signal }).catch(() => {});
+    }
+  }
+
+  return async (service) => {
+    const id = session.parts.get(service);
+    if (id === undefined || !includes(service) || signal.aborted) return;
+    let heard = hearing.get(id);
+    if (!heard) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      hearing.set(id, (heard = promise));
+      const timer = setTimeout(resolve, HEARD_MS);
+      void hearPart(id, service, resolve).finally(() => {
+        clearTimeout(timer);
+        resolve();
+        hearing.delete(id);
+      });
+    }
+    await heard;
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startRealServers, type RealServers } from './real-servers.ts';
+
+let world: RealServers;
+beforeAll(async () => {
+  world = await startRealServers();
+}, 60_000);
+afterAll(async () => world.close());
+
+const INFO = { name: 'test', version: '1' };
+const address = (service: string) => new URL(`${world.spine.origin}/mcp/${service}`);
+const requestInit = () => ({ headers: { authorization: `Bearer ${world.spine.key}` } });
+
+/** The two clients as one: what a test does with either. */
+const CLIENTS = {
+  'SDK v1': async (service: string) => {
+    const client = new Client(INFO);
+    await client.connect(new StreamableHTTPClientTransport(address(service), { requestInit: requestInit() }));
+    return client;
+  },
+  'SDK v2': async (service: string) => {
+    const client = new ModernClient(INFO);
+    await client.connect(new ModernTransport(address(service), { requestInit: requestInit() }));
+    return client as unknown as Client;
+  },
+} as const;
+
+const textOf = (result: unknown) => (result as { content: readonly { text?: string }[] }).content.map(({ text }) => text).join('\n');
+
+describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
+  test('reads a file through server-filesystem, and pays for it', async () => {
+    const client = await connect('real/filesystem');
+    const before = (await world.spine.balance()).available;
+    const { tools } = await client.listTools();
+    const read = tools.find(({ name }) => name === 'read_text_file')!;
+    expect(read._meta).toMatchObject({ 'tollgate/price': { per_call: '0.001', currency: 'USDC' } });
+    const result = await client.callTool({ name: 'read_text_file', arguments: { path: join(world.directory, 'note.txt') } });
+    expect(textOf(result)).toContain('a note');
+    expect(result._meta).toMatchObject({ 'tollgate/generation': { cost: '0.001' } });
+    expect((await world.spine.balance()).available).toBe(before - 1_000n);
+    // What is outside of its directory is an error of the tool's, and free.
+    const refused = await client.callTool({ name: 'read_text_file', arguments: { path: '/etc/passwd' } });
+    expect(refused.isError).toBe(true);
+    expect((await world.spine.balance()).available).toBe(before - 1_000n);
+    await client.close();
+    expect(await world.spine.faults()).toEqual([]);
+  });
+
+  test('keeps a graph in server-memory', async () => {
+    const client = await connect('real/memory');
+    await client.callTool({ name: 'create_entities', arguments: { entities: [{ name: `n-${_name}`, entityType: 'note', observations: ['kept'] }] } });
+    expect(textOf(await client.callTool({ name: 'read_graph', arguments: {} }))).toContain(`n-${_name}`);
+    expect(await readFile(join(world.directory, 'memory.json'), 'utf8')).toContain(`n-${_name}`);
+    await client.close();
+    expect(await world.spine.faults()).toEqual([]);
+  });
+
+  test('goes through server-everything: tools, prompts, resources, completion, progress', async () => {
+    const client = await connect('real/everything');
+    expect(client.getServerVersion()?.name).toMatch(/everything/);
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { message: 'hello' } }))).toBe('Echo: hello');
+    const { prompts } = await client.listPrompts();
+    expect(prompts.length).toBeGreaterThan(0);
+    const { resources } = await client.listResources();
+    const [first] = resources;
+    expect((await client.readResource({ uri: first!.uri })).contents).toHaveLength(1);
+    const progress: number[] = [];
+    const { tools } = await client.listTools();
+    const long = tools.find(({ name }) => /long/i.test(name))!;
+    const options = { onprogress: ({ progress: at }: { progress: number }) => void progress.push(at) };
+    // The second argument of the one SDK is the third of the other.
+    await client.callTool({ name: long.name, arguments: { duration: 0.4, steps: 4 } }, (_name === 'SDK v1' ? undefined : options) as never, options);
+    expect(progress.length).toBeGreaterThan(1);
+    await client.close();
+    expect(await world.spine.faults()).toEqual([]);
+  });
+});
