@@ -15,7 +15,7 @@ const HELP = `node bench/mcp.ts [--quick] [--only mcp-direct,mcp-fastify,mcp-tol
 
 Measures tools/call of the modern revision through tollgate beside passthroughs, all on 127.0.0.1: calls a second at saturation, CPU of the gateway's
 process, added latency at ${OPEN_PER_SECOND} calls a second. Rounds are interleaved, figures are medians.
-  --quick   half a minute instead of two; for orders of magnitude
+  --quick   half a minute instead of two and a half; for orders of magnitude
   --only    some targets: ${MCP_TARGETS.map(({ name }) => name).join(', ')}
 Profile one of them with "node bench/profile.ts --target mcp-tollgate --load tool".
 `;
@@ -33,6 +33,9 @@ interface Sample {
   readonly p50: number;
   readonly p99: number;
 }
+
+/** Two and a half minutes with all targets. */
+const PLAN: Plan = { ...FULL, smallMs: 1200, openMs: 1800 };
 
 const LOADS = ['small', 'large', 'rate'] as const;
 type Load = (typeof LOADS)[number];
@@ -67,7 +70,7 @@ async function measured(generator: Generator, target: Target, tool: string, shap
 /** The first calls of a target. Throws when they fail: a target that cannot do the work is not measured. */
 async function warmUp(generator: Generator, target: Target, durationMs: number): Promise<void> {
   for (const tool of Object.values(TOOLS)) {
-    const { errors, firstError } = await generator.run(mcpJobFor(target, tool, { kind: 'closed', connections: 8, durationMs }));
+    const { errors, firstError } = await generator.run(mcpJobFor(target, tool, closed(durationMs)));
     if (errors > 0) throw new Error(firstError);
   }
 }
@@ -159,13 +162,13 @@ async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(HELP);
   const only = values.only?.split(',');
   const kinds = MCP_TARGETS.filter(({ name }) => only?.includes(name) ?? true);
-  const plan = values.quick ? QUICK : FULL;
+  const plan = values.quick ? QUICK : PLAN;
   const loadBefore = loadavg()[0] ?? 0;
   const upstream = startProgram([here('upstream/main.ts')]);
   const generator = startGenerator();
   const running: Running[] = [];
   try {
-    await start(kinds, await announcedPort(upstream), generator, values.quick ? 300 : 1000, running);
+    await start(kinds, await announcedPort(upstream), generator, values.quick ? 500 : 1500, running);
     for (let round = 0; round < plan.rounds; round++) {
       say(`round ${round + 1} of ${plan.rounds}`);
       for (const load of LOADS)

@@ -1,4 +1,3 @@
-import { localModel } from './local-model.ts';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -6,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { parseRates } from '#billing';
 import type { ServiceConfig } from '#gateway';
 import { CliError } from './cli-error.ts';
+import { localModel } from './local-model.ts';
 
-/** The demo provider's process and the models it serves. */
+/** The demo provider's process, and the models and tools it serves. */
 export interface Demo {
   readonly services: readonly ServiceConfig[];
   /** Told once when the process ends before `close`. */
@@ -22,6 +22,9 @@ const MODELS = [
   { name: 'demo/echo', displayName: 'Demo: Echo', prompt: '0.1', completion: '0.2', inputModalities: ['text'] },
 ] as const;
 
+/** A tool of the demo's with arguments for it, as the first call to try. */
+export const FIRST_TOOL_CALL = { service: 'demo/toolbox', name: 'roll_dice', arguments: { dice: '2d6' } } as const;
+
 /** Starts the demo provider as a process of its own: a provider like any other, reached over HTTP. It ends when this process does. */
 export async function startDemo(): Promise<Demo> {
   const program = fileURLToPath(new URL('../demo/provider.ts', import.meta.url));
@@ -33,8 +36,8 @@ export async function startDemo(): Promise<Demo> {
   const lines = createInterface({ input: child.stdout });
 
   let timer: NodeJS.Timeout | undefined;
-  const url = await Promise.race([
-    once(lines, 'line').then(([line]: unknown[]) => readUrl(String(line))),
+  const { url, toolboxUrl } = await Promise.race([
+    once(lines, 'line').then(([line]: unknown[]) => readAddresses(String(line))),
     exited.then((reason) => Promise.reject(new CliError(`The demo provider ended while it started (${reason}). What it wrote is above.`))),
     new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(new CliError(`The demo provider did not start within ${START_MS / 1000} s.`)), START_MS);
@@ -48,17 +51,32 @@ export async function startDemo(): Promise<Demo> {
 
   let closing = false;
   return {
-    services: MODELS.map(({ name, displayName, prompt, completion, inputModalities }) =>
-      localModel({
-        name,
-        displayName,
-        providerName: 'Demo',
-        rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
-        facts: { upstreamModel: name, contextLength: 32_768, maxOutputTokens: 4096, inputModalities: [...inputModalities] },
-        url,
-        apiKey: null,
-      }),
-    ),
+    services: [
+      ...MODELS.map(({ name, displayName, prompt, completion, inputModalities }) =>
+        localModel({
+          name,
+          displayName,
+          providerName: 'Demo',
+          rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
+          facts: { upstreamModel: name, contextLength: 32_768, maxOutputTokens: 4096, inputModalities: [...inputModalities] },
+          url,
+          apiKey: null,
+        }),
+      ),
+      {
+        service: {
+          primitive: 'tool',
+          name: FIRST_TOOL_CALL.service,
+          displayName: 'Demo: Toolbox',
+          providerName: 'Demo',
+          description: 'Small tools to try calls with: they roll dice, tell the time, and weigh words.',
+          rates: parseRates({ call: '0.001' }),
+          variants: {},
+          priceCap: null,
+        },
+        target: { kind: 'http', url: toolboxUrl, apiKey: null },
+      },
+    ],
     onExit(listener) {
       void exited.then((reason) => {
         if (!closing) listener(reason);
@@ -72,12 +90,12 @@ export async function startDemo(): Promise<Demo> {
   };
 }
 
-function readUrl(line: string): string {
+function readAddresses(line: string): { readonly url: string; readonly toolboxUrl: string } {
   try {
-    const { url } = JSON.parse(line) as { url?: unknown };
-    if (typeof url === 'string' && URL.canParse(url)) return url.replace(/\/+$/, '');
+    const { url, toolboxUrl } = JSON.parse(line) as { url?: unknown; toolboxUrl?: unknown };
+    if (typeof url === 'string' && URL.canParse(url) && typeof toolboxUrl === 'string' && URL.canParse(toolboxUrl)) return { url, toolboxUrl };
   } catch {
     // Told below.
   }
-  throw new CliError(`The demo provider wrote something else than its address: ${line.slice(0, 200)}`);
+  throw new CliError(`The demo provider wrote something else than its addresses: ${line.slice(0, 200)}`);
 }

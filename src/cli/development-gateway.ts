@@ -1,11 +1,11 @@
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
-import { createConsumerStore, loadConfig, type ServiceConfig } from '#gateway';
+import { createConsumerStore, loadConfig, type Primitive, type ServiceConfig } from '#gateway';
 import type { App } from '../app.ts';
 import { DEVELOPMENT_ACCOUNT } from '../gateway/account/account-id.ts';
 import { VERSION } from '../version.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { askYesNo } from './ask.ts';
-import { startDemo, type Demo } from './demo.ts';
+import { FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
 import { developmentKey } from './development-key.ts';
 import { writeDevFile } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
@@ -92,7 +92,7 @@ async function chooseLocal(found: readonly LocalProvider[], flags: StartFlags, h
 
 function watch(demo: Demo, paint: Paint): void {
   demo.onExit((reason) => {
-    process.stderr.write(`${paint('red', `The demo provider ended (${reason}).`)} Its models fail until the gateway is started again.\n`);
+    process.stderr.write(`${paint('red', `The demo provider ended (${reason}).`)} Its models and tools fail until the gateway is started again.\n`);
   });
 }
 
@@ -105,32 +105,39 @@ interface Welcome {
   readonly paint: Paint;
 }
 
-const MODELS_SHOWN = 8;
+const NAMES_SHOWN = 8;
 
 async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint }: Welcome): Promise<string> {
   const balance = await app.ledger.balance(escrowOf(DEVELOPMENT_ACCOUNT));
-  const names = [...new Set(services.map(({ service }) => service.name))];
-  const more = names.length > MODELS_SHOWN ? `  and ${names.length - MODELS_SHOWN} more` : '';
+  const namesOf = (primitive: Primitive) => {
+    const names = [...new Set(services.filter(({ service }) => service.primitive === primitive).map(({ service }) => service.name))];
+    return names.slice(0, NAMES_SHOWN).join('  ') + (names.length > NAMES_SHOWN ? `  and ${names.length - NAMES_SHOWN} more` : '');
+  };
   const row = (name: string, value: string) => `  ${paint('dim', name.padEnd(9))} ${value}\n`;
-  const model = names[0]!;
+  const chat = `${baseUrl}/api/v1/chat/completions`;
+  const question = { model: services[0]!.service.name, messages: [{ role: 'user', content: 'What is a tollgate?' }] };
+  const { name, arguments: args } = FIRST_TOOL_CALL;
+  const toolCall = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
   return [
     `\n  ${paint(['bold', 'green'], 'tollgate')} ${VERSION}  ${paint('dim', 'development')}\n\n`,
     row('Address', `${baseUrl}/api/v1`),
     row('Key', key),
     row('Balance', `${formatUsd(balance?.available ?? 0n)} USD of play money`),
-    row('Models', names.slice(0, MODELS_SHOWN).join('  ') + more),
+    row('Models', namesOf('model')),
+    row('Tools', `${namesOf('tool')}  ${paint('dim', `all by MCP at ${baseUrl}/mcp`)}`),
     row('Reference', `${baseUrl}/docs`),
     row('Data', dataDir),
     ...hints.map((hint) => `\n  ${paint('yellow', '•')} ${hint}\n`),
-    `\n  ${paint('dim', 'Try it:')}\n\n${curl(baseUrl, key, model, false)}\n\n  ${paint('dim', 'Streamed:')}\n\n${curl(baseUrl, key, model, true)}\n\n`,
+    `\n  ${paint('dim', 'Try it:')}\n\n${curl(chat, key, question)}\n\n`,
+    `  ${paint('dim', 'Streamed:')}\n\n${curl(chat, key, { ...question, stream: true })}\n\n`,
+    `  ${paint('dim', 'A tool:')}\n\n${curl(`${baseUrl}/mcp/${FIRST_TOOL_CALL.service}`, key, toolCall)}\n\n`,
     `  ${paint('dim', 'Ctrl-C stops it.')}\n\n`,
   ].join('');
 }
 
-function curl(baseUrl: string, key: string, model: string, stream: boolean): string {
-  const body = { model, messages: [{ role: 'user', content: 'What is a tollgate?' }], ...(stream ? { stream: true } : {}) };
+function curl(url: string, key: string, body: Readonly<Record<string, unknown>>): string {
   return [
-    `curl ${stream ? '-N ' : ''}${baseUrl}/api/v1/chat/completions \\`,
+    `curl ${body['stream'] === true ? '-N ' : ''}${url} \\`,
     `  -H 'Authorization: Bearer ${key}' \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d '${JSON.stringify(body)}'`,

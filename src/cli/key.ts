@@ -56,7 +56,7 @@ export function keyCommand(): Command {
         .option('--limit <usd>', 'the most it may spend, in each period with --limit-reset')
         .addOption(new Option('--limit-reset <period>', 'when the limit starts anew').choices(LIMIT_RESETS))
         .option('--expires <time>', 'date and time from which it is refused, such as 2030-01-31T12:00:00Z')
-        .option('--allow <service...>', 'models that it may use; all without this')
+        .option('--allow <service...>', 'services that it may use; all without this')
         .option('--development', 'a key for play money, which production refuses'),
     ).action((account: string, flags: CreateFlags) =>
       administer(flags, {

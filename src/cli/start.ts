@@ -10,13 +10,13 @@ export interface StartFlags {
 }
 
 const HELP = `
-Starts a gateway to try things with: a demo provider with two models, an account with 10 USD of play money
-and a key for it. It prints the key and calls to paste, and writes both to <data>/dev.json for programs.
+Starts a gateway to try things with: a demo provider with two models and some tools, an account with 10 USD
+of play money and a key for it. It prints the key and calls to paste, and writes both to <data>/dev.json for programs.
 
 Examples:
   npm start                                  on 127.0.0.1:8402, data in .tollgate
   PORT=9000 npm start                        on another port
-  npm start -- --config tollgate.toml        with the models of a file beside the demo's
+  npm start -- --config tollgate.toml        with the services of a file beside the demo's
   npm start -- --with-ollama                 with the models of the Ollama on this machine
 
 For anything that others use: tollgate serve --help`;
@@ -24,10 +24,10 @@ For anything that others use: tollgate serve --help`;
 /** `tollgate start`: the development gateway. */
 export function startCommand(): Command {
   return new Command('start')
-    .summary('try it: a gateway with demo models, play money and a key')
+    .summary('try it: a gateway with demo models and tools, play money and a key')
     .usage('[options]')
     .description('Start a development gateway.')
-    .option('-c, --config <file>', 'TOML file whose [[models]] are added to the demo')
+    .option('-c, --config <file>', 'TOML file whose services are added to the demo')
     .option('--host <address>', 'address to listen on (HOST)')
     .option('--port <number>', 'port to listen on (PORT)')
     .option('--data <directory>', 'where data is kept (TOLLGATE_DATA)')

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { fstatSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
+import { createToolbox, type Toolbox } from './toolbox.ts';
 
 /** The demo's models: `echo` says what you say, `sage` answers a few things by rule. */
 export const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
@@ -14,6 +15,8 @@ export const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
 export interface DemoProvider {
   /** Base URL up to and with `/v1`. */
   readonly url: string;
+  /** Address of the MCP server. */
+  readonly toolboxUrl: string;
   close(): Promise<void>;
 }
 
@@ -22,16 +25,22 @@ export interface DemoOptions {
   readonly port?: number;
   /** Milliseconds between the tokens of a stream, like a real model's; default 20. A request's `pace_ms` or `x-pace-ms` header overrides it. */
   readonly paceMs?: number;
+  /** Epoch milliseconds, for the tool that tells the time. */
+  readonly now?: () => number;
+  /** A die, for the tool that rolls it: 1 to `sides`. */
+  readonly roll?: (sides: number) => number;
 }
 
 const BODY_BYTES_MAX = 32 << 20;
 const PACE_MS = 20;
 
-/** Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, and a health check. */
+/** Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, an MCP server, and a health check. */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
+  const toolbox = createToolbox({ now: options.now ?? Date.now, roll: options.roll ?? ((sides) => randomInt(1, sides + 1)) });
   const server = createServer((request, response) => {
     response.on('error', () => {});
-    handle(request, response, options.paceMs ?? PACE_MS).catch((error: unknown) => fail(response, error));
+    const work = request.url?.split('?')[0] === '/mcp' ? useTools(request, response, toolbox) : handle(request, response, options.paceMs ?? PACE_MS);
+    work.catch((error: unknown) => fail(response, error));
   });
   // The gateway keeps connections open between calls; it must not pick one at the moment it is closed here.
   server.keepAliveTimeout = 120_000;
@@ -40,6 +49,7 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/v1`,
+    toolboxUrl: `http://127.0.0.1:${port}/mcp`,
     async close() {
       server.close();
       server.closeAllConnections();
@@ -121,7 +131,23 @@ async function stream(
   }
 }
 
-async function readJson(request: IncomingMessage): Promise<unknown> {
+/** A web page that found the way here is no client of these tools, under whatever name it came. */
+const LOCAL = /^(?:https?:\/\/)?(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
+
+async function useTools(request: IncomingMessage, response: ServerResponse, toolbox: Toolbox): Promise<void> {
+  const { origin, host = '' } = request.headers;
+  if (!LOCAL.test(host) || (origin !== undefined && !LOCAL.test(origin)))
+    return sendError(response, 403, 'permission_denied', 'These tools are for programs of this machine.', null);
+  if (request.method !== 'POST') {
+    response.setHeader('allow', 'POST');
+    return sendError(response, 405, 'invalid_request_error', 'POST one JSON-RPC message.', null);
+  }
+  const { status, body } = toolbox(await readText(request), request.headers);
+  if (body === null) response.writeHead(status).end();
+  else sendJson(response, status, body);
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -129,8 +155,13 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
     if (length > BODY_BYTES_MAX) throw new RequestError('The request is larger than 32 MiB.', null);
     chunks.push(chunk);
   }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const text = await readText(request);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(text);
   } catch {
     throw new RequestError('The body is not JSON.', null);
   }
@@ -151,7 +182,7 @@ function sendJson(response: ServerResponse, status: number, value: unknown): voi
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
-/** Run as a program it prints `{"url": …}` and ends with whoever started it: when the channel or the pipe to it closes. */
+/** Run as a program it prints `{"url": …, "toolboxUrl": …}` and ends with whoever started it: when the channel or the pipe to it closes. */
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { port: { type: 'string', default: '0' }, 'pace-ms': { type: 'string', default: String(PACE_MS) } } });
   const provider = await runDemoProvider({ port: Number(values.port), paceMs: Number(values['pace-ms']) });
@@ -159,7 +190,7 @@ async function main(): Promise<void> {
   process.once('disconnect', end).once('SIGTERM', end);
   const stdin = fstatSync(0);
   if (stdin.isFIFO() || stdin.isSocket()) process.stdin.on('end', end).on('error', end).resume();
-  process.stdout.write(`${JSON.stringify({ url: provider.url })}\n`);
+  process.stdout.write(`${JSON.stringify({ url: provider.url, toolboxUrl: provider.toolboxUrl })}\n`);
 }
 
 if (import.meta.main) await main();

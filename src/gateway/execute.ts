@@ -153,7 +153,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
       } catch (error) {
         // A client that reads too slowly for the clock is no failure of its provider, and what it was given is not free.
         if ((signal.aborted || clientBehind) && !(error instanceof GatewayError)) {
-          const end = 'converse' in call.exchange && signal.aborted ? CANCELLED : reader === null ? null : cutReply(reader);
+          const end = 'converse' in call.exchange ? CANCELLED : reader === null ? null : cutReply(reader);
           if (end === null) throw error;
           yield toEndFrame(candidate, end, {
             attempt,
@@ -163,7 +163,9 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           return;
         }
         if (running.stopped) {
-          health.failed(offer, startedAt, call.free === null);
+          // In a conversation a consumer may be what took so long: one that was asked, or that called for something slow. A server that is silent fails by itself.
+          if (!('converse' in call.exchange)) health.failed(offer, startedAt, call.free === null);
+          else health.notProbed(offer);
           observer.attemptFailed(call, offer, new UpstreamFailure(running.stopped.message, { retryable: false, blame: 'provider', cause: error }));
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }

@@ -14,7 +14,7 @@ export * from './request-id.ts';
 export * from './observe/index.ts';
 export * from './reference/index.ts';
 export { createBytePile, type BytePile } from './byte-pile.ts';
-export { jsonText, parseJson, type JsonLimits } from './json-guard.ts';
+export { guardStructure, jsonText, parseJson, type JsonLimits } from './json-guard.ts';
 export * from './payment-terms.ts';
 export type { UpstreamExchange, UpstreamReply } from './upstream/upstream.ts';
 export { createCheck, MUST_BE } from './schema-check.ts';

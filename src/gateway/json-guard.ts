@@ -6,6 +6,8 @@ export interface JsonLimits {
   readonly jsonDepthMax: number;
   /** Caps object keys, and objects and arrays together. */
   readonly jsonKeysMax: number;
+  /** Elements of all arrays; default 100 for each key that there may be. */
+  readonly jsonElementsMax?: number;
   /** What is no UTF-8 is replaced instead of refused. */
   readonly repairText?: boolean;
 }
@@ -58,12 +60,18 @@ export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
   return buffer.toString('utf8', start);
 }
 
+/** Refuses JSON bytes whose structure is beyond the limits, as parseJson does; whether they are JSON is not looked at. */
+export function guardStructure(bytes: Uint8Array, limits: JsonLimits): void {
+  checkStructure(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, limits);
+}
+
 function hasByteOrderMark(buffer: Buffer): boolean {
   return buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
 }
 
 /** `inexact`: it has numbers that a double may not hold, and few enough values to look at each. */
-function checkStructure(buffer: Buffer, start: number, { jsonDepthMax, jsonKeysMax }: JsonLimits): { readonly inexact: boolean } {
+function checkStructure(buffer: Buffer, start: number, limits: JsonLimits): { readonly inexact: boolean } {
+  const { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY } = limits;
   let longNumbers = false;
   let depth = 0;
   let containers = 0;
@@ -88,7 +96,7 @@ function checkStructure(buffer: Buffer, start: number, { jsonDepthMax, jsonKeysM
         if (++keys > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} keys`, i);
         break;
       case COMMA:
-        if (++commas > jsonKeysMax * ELEMENTS_PER_KEY) throw tooMuch(`has more than ${jsonKeysMax * ELEMENTS_PER_KEY} elements`, i);
+        if (++commas > jsonElementsMax) throw tooMuch(`has more than ${jsonElementsMax} elements`, i);
         break;
       default:
         if (isDigit(buffer[i])) {

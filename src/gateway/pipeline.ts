@@ -63,6 +63,8 @@ export interface Admission {
 export interface Pipeline {
   /** Authenticates and counts one request against the caller's limits. `address` is the client's. Throws GatewayError `unauthorized`, `rate_limit_exceeded`. */
   admit(headers: IncomingHttpHeaders, address: string): Promise<Admission>;
+  /** Counts more requests than the one that came: those of a batch. Throws GatewayError `rate_limit_exceeded`. */
+  count(caller: Caller, requests: number): Promise<void>;
   /**
    * Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had to be known before. While all
    * providers are away it waits for one to return. Rejects with GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`.
@@ -111,6 +113,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         throw rateLimitError(rate);
       }
       return { caller, rate };
+    },
+
+    async count(caller, requests) {
+      const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), { requests, tokens: 0 });
+      if (rate.allowed) return;
+      options.onRateLimited('requests');
+      throw rateLimitError(rate);
     },
 
     async prepare(request, id = newCallId()) {

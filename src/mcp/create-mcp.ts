@@ -14,6 +14,7 @@ import {
   type ToolPins,
 } from '#gateway';
 import { createAggregate } from './aggregate/aggregate.ts';
+import { createLegacyAggregate } from './aggregate/legacy-aggregate.ts';
 import { createAggregateListens } from './aggregate/listen.ts';
 import { createAggregateDoor } from './aggregate/standalone-door.ts';
 import { createDecorate } from './catalogue/decorate.ts';
@@ -33,6 +34,7 @@ import { createRunTurn, pinned } from './run-turn.ts';
 import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
 import { createSeals } from './seal.ts';
 import { createServers } from './servers.ts';
+import { createServiceListens } from './service-listens.ts';
 import { createSessionDoor } from './session-door.ts';
 import { createSessions } from './sessions.ts';
 import { createStandalone } from './standalone.ts';
@@ -79,6 +81,8 @@ const KEEP_ALIVE_MS = 15_000;
 const SWEEP_MS = 5_000;
 /** A session in which lists are fetched is not kept for the next time. */
 const OWN_SESSION_IDLE_MS = 5_000;
+/** Of one page of a list: more than all that is kept of a server's lists. */
+const OWN_REPLY_BYTES_MAX = 16 * 1024 * 1024;
 
 export function createMcp(options: McpOptions): Mcp {
   const { pipeline, catalog, config, now, version } = options;
@@ -112,9 +116,10 @@ export function createMcp(options: McpOptions): Mcp {
   const modernToLegacy = createModernToLegacy({ sessions: upstreamSessions, held, seals, replyBytesMax });
   // The schemas of tools are known once their servers have been asked, which takes the legs.
   const ownSessions = createUpstreamSessions({ version, replyBytesMax, idleMs: OWN_SESSION_IDLE_MS });
+  const ownBytesMax = Math.min(replyBytesMax, OWN_REPLY_BYTES_MAX);
   const ownLegs = {
-    modern: createModernToModern({ seals, replyBytesMax, schemaOf: () => null, version }),
-    legacy: createModernToLegacy({ sessions: ownSessions, held, seals, replyBytesMax }),
+    modern: createModernToModern({ seals, replyBytesMax: ownBytesMax, schemaOf: () => null, version }),
+    legacy: createModernToLegacy({ sessions: ownSessions, held, seals, replyBytesMax: ownBytesMax }),
   };
   const catalogue = createToolCatalogue({
     ...createOwnLists({ pipeline, servers, legs: ownLegs, version }),
@@ -154,46 +159,70 @@ export function createMcp(options: McpOptions): Mcp {
   });
   const { receipts } = config.billing;
   const toService = createStandalone({ runTurn, seals, receipts });
+  const serviceListens = createServiceListens({ toService, max: config.mcp.listensMax });
   const aggregate = createAggregate({ catalogue, version });
   const aggregateListens = createAggregateListens({ aggregate, catalogue, toService, max: config.mcp.listensMax, bytesMax: replyBytesMax });
   const toAll = createAggregateDoor({ aggregate, toService, listen: aggregateListens.listen });
-  const sessionDoor = createSessionDoor({
-    pipeline,
-    sessions,
-    listens,
-    replays,
-    servers,
-    runTurn,
-    raw,
-    bridge,
-    clientRequests,
-    receipts,
-    keepAlive,
-    onError,
+  const toSessions = { pipeline, sessions, replays, servers, runTurn, raw, bridge, clientRequests, receipts, keepAlive, onError };
+  const sessionDoor = createSessionDoor({ ...toSessions, listens });
+  // A stream of the aggregate is counted as one, whatever it is made of. Each part of it is a session, and no session has two.
+  const partListens = createListens({
+    max: config.mcp.sessionsMax,
+    bytesMax: replyBytesMax,
+    renew: sessions.renew,
+    listenModern: bridge.listenModern,
   });
+  const legacyAggregate = createLegacyAggregate({
+    ...toSessions,
+    aggregate,
+    catalogue,
+    listens: partListens,
+    store: options.sessions,
+    config: config.mcp,
+    bytesMax: replyBytesMax,
+    now,
+  });
+  const doorOf = (service: string | null) => (service === null ? legacyAggregate.door : sessionDoor);
 
   const sweeper = setInterval(() => {
     replays.sweep();
     sessions.sweep().catch(onError);
+    legacyAggregate.sessions.sweep().catch(onError);
   }, SWEEP_MS).unref();
 
   return {
     routes: mcpRoutes({
       ...options,
       admit: pipeline.admit,
+      count: pipeline.count,
       limits: config.limits,
       keepAlive,
       standalone: (service, request, knock, answer) =>
-        service === null ? toAll(knock.selection, request, knock, answer) : toService(service, request, knock, answer),
-      legacy: sessionDoor,
+        service === null ? toAll(knock.selection, request, knock, answer) : serviceListens.run(service, request, knock, answer),
+      legacy: {
+        post: (service, ...request) => doorOf(service).post(service, ...request),
+        listen: (service, ...request) => doorOf(service).listen(service, ...request),
+        end: (service, ...request) => doorOf(service).end(service, ...request),
+      },
     }),
     listings: catalogue,
     hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
-    counts: () => ({ sessions: sessions.count, heldCalls: held.size, listens: listens.count + aggregateListens.count }),
+    counts: () => ({
+      sessions: sessions.count + legacyAggregate.sessions.count,
+      heldCalls: held.size,
+      listens: listens.count + serviceListens.count + aggregateListens.count + legacyAggregate.listens.count,
+    }),
     drain() {
       listens.drain();
+      serviceListens.drain();
       aggregateListens.drain();
+      legacyAggregate.drain();
+      partListens.drain();
       catalogue.close();
+      // Nobody can go on with what is held, as no round is taken any more. It would keep the tunnels that it runs through open.
+      held.close();
+      upstreamSessions.drain();
+      ownSessions.drain();
     },
     async close() {
       clearInterval(sweeper);
@@ -201,6 +230,7 @@ export function createMcp(options: McpOptions): Mcp {
       catalogue.close();
       await Promise.all([upstreamSessions.close(), ownSessions.close()]);
       sessions.close();
+      legacyAggregate.sessions.close();
     },
   };
 }

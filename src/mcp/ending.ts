@@ -1,5 +1,5 @@
-import type { Offer, ProviderFlag, ReplyEnd, Usage } from '#gateway';
-import type { RequestMessage, ResponseMessage } from './message.ts';
+import { UpstreamFailure, type Offer, type ProviderFlag, type ReplyEnd, type Usage } from '#gateway';
+import { isObject, type RequestMessage, type ResponseMessage } from './message.ts';
 import type { McpTail } from './turn.ts';
 
 /** `_meta` of a result in which a tool reports what it used: `{"completion": 120, "second": 3}`. */
@@ -12,10 +12,12 @@ const FREE = { usage: null, outcome: 'free', estimated: false } as const;
 
 /**
  * How a server's response ends the call that it answers. An error, a result with `isError`, and every method that is free by the table cost nothing;
- * a result that waits for input keeps the lock; else the call is charged, by what the tool reported where the offer is priced by that.
+ * a result that waits for input keeps the lock; else the call is charged, by what the tool reported where the offer is priced by that. Throws
+ * UpstreamFailure where its client could make nothing of it.
  */
-export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, tail: McpTail): ReplyEnd {
+export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
   const { result, error } = response;
+  const tail = withUsableStatus(answer, response);
   if (error !== undefined) return { ...FREE, finishReason: `error ${error.code}`, flags: [], tail };
   if (request.method !== 'tools/call') return { ...FREE, finishReason: null, flags: [], tail };
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
@@ -26,6 +28,22 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   const { usage, flags } = usageOf(request, offer, meta);
   return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
 }
+
+/** A result goes out with 200: clients read no result behind another status, and would pay for it all the same. */
+function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): McpTail {
+  const { status } = tail;
+  // A server that refuses the provider's credentials says nothing of the client, which would take it for its own.
+  if (status === 401 || status === 403 || status === 407) throw unusable(`it answered with status ${status}`, status);
+  if (error !== undefined) return status >= 400 && status < 600 ? tail : withStatus200(tail);
+  if (!isObject(result)) throw unusable('its result is no object', status);
+  if (status >= 400) throw unusable(`it answered with status ${status} and a result`, status);
+  return withStatus200(tail);
+}
+
+const withStatus200 = (tail: McpTail): McpTail => (tail.status === 200 ? tail : { ...tail, status: 200 });
+
+/** Never retryable: a tool may have acted. */
+const unusable = (what: string, status: number) => new UpstreamFailure(what, { status, retryable: false, blame: 'provider' });
 
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 

@@ -24,7 +24,7 @@ export interface HeldCalls {
   /** null for one that is not there any more, or was another request; `elsewhere` for one that another gateway holds. */
   take(id: string, wanted: HeldFor): HeldCall | 'elsewhere' | null;
   readonly size: number;
-  /** Cancels all of them. */
+  /** Cancels all of them, and keeps no other. */
   close(): void;
 }
 
@@ -39,14 +39,18 @@ export interface HeldCallsOptions {
   readonly perOfferMax?: number;
   /** Default 10,000. */
   readonly max?: number;
+  /** Characters of what all of them ask. Default 256 Mi. */
+  readonly charsMax?: number;
 }
 
 const EXPIRED = new Error('the client did not answer in time');
 const CLOSED = new Error('the gateway is shutting down');
 
 export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
-  const { nodeId, ttlMs = 5 * 60_000, perAccountMax = 100, perOfferMax = 256, max = 10_000 } = options;
-  const byId = new Map<string, { readonly held: HeldCall; readonly timer: NodeJS.Timeout }>();
+  const { nodeId, ttlMs = 5 * 60_000, perAccountMax = 100, perOfferMax = 256, max = 10_000, charsMax = 256 * 1024 * 1024 } = options;
+  const byId = new Map<string, { readonly held: HeldCall; readonly timer: NodeJS.Timeout; readonly chars: number }>();
+  let allChars = 0;
+  let closed = false;
   const ofAccount = createTally();
   const ofOffer = createTally();
   const prefix = `${Buffer.from(nodeId).toString('base64url')}.`;
@@ -56,6 +60,7 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
     if (!entry) return null;
     byId.delete(id);
     clearTimeout(entry.timer);
+    allChars -= entry.chars;
     ofAccount.add(entry.held.account, -1);
     ofOffer.add(entry.held.offerId, -1);
     return entry.held;
@@ -64,17 +69,20 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
   return {
     hold(held) {
       const again = { retryAfterS: 1 };
+      if (closed) throw new GatewayError('service_unavailable', 'The gateway is shutting down', again);
       if (ofAccount.of(held.account) >= perAccountMax)
         throw new GatewayError(
           'rate_limit_exceeded',
           `This account has ${perAccountMax} calls that wait for input, which is the most at once`,
           again,
         );
-      if (ofOffer.of(held.offerId) >= perOfferMax || byId.size >= max)
+      const { chars } = held.questions;
+      if (ofOffer.of(held.offerId) >= perOfferMax || byId.size >= max || allChars + chars > charsMax)
         throw new GatewayError('service_unavailable', 'Too many calls wait for input', again);
       const id = `${prefix}${randomUUID()}`;
       const timer = setTimeout(() => remove(id)?.call.cancel(EXPIRED), ttlMs).unref();
-      byId.set(id, { held, timer });
+      byId.set(id, { held, timer, chars });
+      allChars += chars;
       ofAccount.add(held.account, 1);
       ofOffer.add(held.offerId, 1);
       return id;
@@ -89,6 +97,7 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
       return byId.size;
     },
     close() {
+      closed = true;
       for (const id of byId.keys()) remove(id)?.call.cancel(CLOSED);
     },
   };

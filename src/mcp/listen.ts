@@ -1,11 +1,12 @@
 import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
 import { EventError, createEventReader, type SseEvent } from './event-reader.ts';
 import { isSessionLost, readRefusal, refuseOurs, sessionHeaders } from './legacy-server.ts';
-import { errorText, parseMessage } from './message.ts';
+import { errorText } from './message.ts';
 import { ERROR } from './revisions.ts';
 import type { RenewSession } from './session-renewal.ts';
 import { NO_SESSION, type LegacySession } from './session.ts';
 import type { McpTail, Place } from './turn.ts';
+import { hasEvents, parseGuarded } from './upstream-reply.ts';
 
 /** Takes what a server sends outside of any request to the client that listens for it. Run as the conversation of a free call. */
 export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
@@ -132,7 +133,7 @@ async function* listenLegacy(
  */
 function isForListener({ data }: SseEvent): boolean {
   if (data === '') return true;
-  const message = parseMessage(data);
+  const message = parseGuarded(data, 200);
   return message !== undefined && message !== null && message.kind !== 'response';
 }
 
@@ -142,7 +143,7 @@ async function openStream(session: LegacySession, lastEventId: string | null, pl
     const { upstreamId } = session;
     const headers = { accept: 'text/event-stream', ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }), ...sessionHeaders(session) };
     const reply = await place.send({ method: 'GET', path: '', headers, body: null, listens: true }).head;
-    if (reply.status === 200 && reply.headers['content-type']?.toLowerCase().startsWith('text/event-stream')) return reply;
+    if (hasEvents(reply)) return reply;
     refuseOurs(reply);
     const refusal = reply.status >= 400 ? await readRefusal(reply) : null;
     reply.discard();

@@ -1,4 +1,4 @@
-import { membersOf, RawJsonError, type Members } from './raw-json.ts';
+import { membersAlong, RawJsonError, type Members } from './raw-json.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -57,10 +57,11 @@ export function parseMessage(text: string): McpMessage | null | undefined {
     return undefined;
   }
   if (!isObject(value) || value['jsonrpc'] !== '2.0') return null;
+  const { params } = value;
+  if (params !== undefined && !(isObject(params) && (!Object.hasOwn(params, '_meta') || isObject(params['_meta'])))) return null;
   let members: Members;
   try {
-    members = membersOf(text);
-    checkParams(text, members, value['params']);
+    members = membersAlong(text, PARAMS_META);
   } catch (error) {
     if (error instanceof RawJsonError) return null;
     throw error;
@@ -68,19 +69,15 @@ export function parseMessage(text: string): McpMessage | null | undefined {
   return value['method'] === undefined ? toResponse({ text, value, members }) : toCall({ text, value, members });
 }
 
-function checkParams(text: string, members: Members, params: unknown): void {
-  if (params === undefined) return;
-  if (!isObject(params)) throw new RawJsonError('params is no object');
-  const meta = membersOf(text, members.get('params')!.start).get('_meta');
-  if (meta) membersOf(text, meta.start);
-}
+const PARAMS_META = ['params', '_meta'];
 
 function toCall(raw: RawMessage): RequestMessage | NotificationMessage | null {
-  const { id, method, params } = raw.value;
-  if (typeof method !== 'string' || raw.members.has('result') || raw.members.has('error')) return null;
-  const call = { ...raw, method, params: params as JsonObject | undefined };
-  if (id === undefined) return { kind: 'notification', ...call };
-  return isRequestId(id) ? { kind: 'request', id, idText: idTextOf(raw), ...call } : null;
+  const { text, value, members } = raw;
+  const { id, method } = value;
+  if (typeof method !== 'string' || members.has('result') || members.has('error')) return null;
+  const params = value['params'] as JsonObject | undefined;
+  if (id === undefined) return { kind: 'notification', text, value, members, method, params };
+  return isRequestId(id) ? { kind: 'request', id, idText: idTextOf(raw), text, value, members, method, params } : null;
 }
 
 function toResponse(raw: RawMessage): ResponseMessage | null {

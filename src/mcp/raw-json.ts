@@ -39,11 +39,22 @@ export interface Edit extends Span {
  * would take different ones. Linear time, no recursion.
  */
 export function membersOf(text: string, at = 0): Members {
+  return read(text, at, NOWHERE, 0).members;
+}
+
+/** membersOf, and in the same pass the objects along `path` are held to the same rule, so that they are not read again for it. */
+export function membersAlong(text: string, path: readonly string[]): Members {
+  return read(text, 0, path, 0).members;
+}
+
+const NOWHERE: readonly string[] = [];
+
+function read(text: string, at: number, path: readonly string[], depth: number): { readonly members: Members; readonly end: number } {
   const members = new Map<string, Member>();
   let i = skipSpace(text, at);
   if (text.charCodeAt(i) !== OPEN_BRACE) throw unexpected(text, i, 'an object');
   i = skipSpace(text, i + 1);
-  if (text.charCodeAt(i) === CLOSE_BRACE) return members;
+  if (text.charCodeAt(i) === CLOSE_BRACE) return { members, end: i + 1 };
   for (;;) {
     const keyStart = i;
     const behindKey = keyEnd(text, i);
@@ -51,12 +62,13 @@ export function membersOf(text: string, at = 0): Members {
     i = skipSpace(text, behindKey);
     if (text.charCodeAt(i) !== COLON) throw unexpected(text, i, 'a colon');
     const start = skipSpace(text, i + 1);
-    const end = valueEnd(text, start);
+    const along = key === path[depth] && text.charCodeAt(start) === OPEN_BRACE;
+    const end = along ? read(text, start, path, depth + 1).end : valueEnd(text, start);
     if (members.has(key)) throw new RawJsonError(`the key ${JSON.stringify(key)} stands twice in one object (at position ${keyStart})`);
     members.set(key, { keyStart, start, end });
     i = skipSpace(text, end);
     const next = text.charCodeAt(i);
-    if (next === CLOSE_BRACE) return members;
+    if (next === CLOSE_BRACE) return { members, end: i + 1 };
     if (next !== COMMA) throw unexpected(text, i, 'a comma or the end of the object');
     i = skipSpace(text, i + 1);
   }

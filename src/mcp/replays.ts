@@ -53,7 +53,8 @@ interface Follower {
 }
 
 const MIB = 1024 * 1024;
-const ID_LINE = /^id: ?(.*?)\r?$/gm;
+/** Other ends of lines than these may stand in data. */
+const ID_LINE = /(?:^|[\r\n])id: ?([^\r\n]*)/g;
 /** Sent at once: what follows is a stream, whatever it was. */
 const RESUMED = Buffer.from(': resumed\n\n');
 

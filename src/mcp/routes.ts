@@ -13,6 +13,7 @@ import {
 } from '#gateway';
 import { createAnswer, type Answer } from './answer.ts';
 import { classify, type Inbound } from './classify.ts';
+import { describeRoutes } from './described-routes.ts';
 import { toMcpError } from './errors-mcp.ts';
 import { errorText } from './message.ts';
 import type { Knock, Standalone } from './standalone.ts';
@@ -34,6 +35,7 @@ export interface LegacyDoor {
 
 export interface McpRoutesDeps {
   readonly admit: Pipeline['admit'];
+  readonly count: Pipeline['count'];
   /** What is wrong with a request's Origin or Host, or null. */
   readonly guard: (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
   readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
@@ -56,6 +58,8 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
     });
     const admissionOf = requireAdmission(app, deps.admit);
 
+    // What a message must be, the protocol says in its own words.
+    app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: limits.bodyBytesMax }, (_request, body, done) => done(null, body));
 
@@ -98,7 +102,8 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       }
       const gone = new AbortController();
       const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
-      const events = 'acceptsEvents' in inbound && inbound.acceptsEvents;
+      // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
+      const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
       const answer = createAnswer({ sink, events, keepAlive, headers: () => ({}) });
       const knock = knockOf(request, gone);
       try {
@@ -108,6 +113,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         } else if (inbound.kind === 'bare') {
           await deps.standalone(service, { client: 'bare', message: inbound.message, capabilities: {}, events }, knock, answer);
         } else {
+          if (inbound.kind === 'batch' && inbound.texts.length > 1) await deps.count(knock.caller, inbound.texts.length - 1);
           await legacy.post(service, inbound, knock, answer);
         }
       } catch (error) {
@@ -152,38 +158,15 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       ['/mcp/*', (request: FastifyRequest) => (request.params as { readonly '*': string })['*'] || null],
     ] as const) {
       const all = path === '/mcp';
-      const tags = ['MCP'];
-      const what = all ? 'every MCP service that the caller may use' : 'one MCP service';
-      app.post(
-        path,
-        {
-          bodyLimit: limits.bodyBytesMax,
-          schema: { tags, summary: `Call ${what}`, description: POST_DESCRIPTION, consumes: ['application/json'] },
-        },
-        (request, reply) => post(serviceOf(request), request, reply),
-      );
-      app.get(
-        path,
-        {
-          schema: {
-            tags,
-            summary: `Listen to a session with ${what}`,
-            description: 'The event stream of a session of the revisions before 2026-07-28.',
-          },
-        },
-        (request, reply) => listen(serviceOf(request), request, reply),
-      );
-      app.delete(path, { schema: { tags, summary: `End a session with ${what}` } }, (request, reply) => end(serviceOf(request), request, reply));
+      const described = describeRoutes(all, app.prefix !== '');
+      app.post(path, { bodyLimit: limits.bodyBytesMax, schema: described.post }, (request, reply) => post(serviceOf(request), request, reply));
+      app.get(path, { schema: described.get }, (request, reply) => listen(serviceOf(request), request, reply));
+      app.delete(path, { schema: described.delete }, (request, reply) => end(serviceOf(request), request, reply));
     }
   };
 }
 
 const NOTHING = Buffer.alloc(0);
-
-const POST_DESCRIPTION =
-  'One JSON-RPC 2.0 message of the Model Context Protocol, of any revision from 2024-11-05 to 2026-07-28, as its Streamable HTTP transport has it. ' +
-  '`tools/list` and `tools/call` are answered without `initialize` as well. `tools/call` is billed, everything else is free. ' +
-  'A call\'s `result._meta` tells its cost and, where `_meta["tollgate/receipt"]` of the request is true, its signed receipt.';
 
 /** The value of `?services=`. */
 function selectionOf({ query }: FastifyRequest): string | null {

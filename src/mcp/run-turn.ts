@@ -7,6 +7,7 @@ import {
   NO_PREFERENCES,
   printable,
   toGatewayError,
+  UpstreamFailure,
   type Call,
   type CallRequest,
   type Caller,
@@ -17,16 +18,17 @@ import {
   type Pipeline,
   type ReplyEnd,
   type SettledFrame,
-  type StoredReply,
 } from '#gateway';
 import type { Answer } from './answer.ts';
 import { asksForMoney, toMcpError } from './errors-mcp.ts';
+import { keptOutcome, withId } from './kept-outcome.ts';
+import { LISTEN_MS } from './listen.ts';
 import { errorText, resultText, type RequestMessage } from './message.ts';
 import { paramHeaderFault } from './param-headers.ts';
 import { paymentRequired } from './payment-required.ts';
 import { withMeta } from './meta.ts';
 import { onceOnly } from './once-only.ts';
-import { membersOf, splice } from './raw-json.ts';
+import { elementsOf, membersOf, RawJsonError, splice } from './raw-json.ts';
 import { ERROR, MODERN, modernStatusOf, type MethodRule } from './revisions.ts';
 import type { Servers } from './servers.ts';
 import type { Continued, Leg, McpTail, ServerFacts, Turn } from './turn.ts';
@@ -130,20 +132,11 @@ async function runOnce(deps: RunTurnDeps, request: TurnRequest, turn: Turn, key:
     await idempotency.abandon(use);
     throw error;
   }
-  if (settled && kept.last) await idempotency.finish(use, outcomeOf(kept.last[0], kept.last[1]));
+  if (settled && kept.last) await idempotency.finish(use, keptOutcome(kept.last[0], kept.last[1], settled.settlement.charged > 0n));
   else await idempotency.abandon(use);
   if (kept.last) answer.end(...kept.last);
   else answer.close();
 }
-
-/** What a message says, without whom it says it to: `"result":…` or `"error":…`. */
-function outcomeOf(text: string, status: number): StoredReply {
-  const said = [...membersOf(text)].filter(([key]) => key === 'result' || key === 'error');
-  const body = said.map(([key, { start, end }]) => `"${key}":${text.slice(start, end)}`).join(',');
-  return { status, headers: {}, body: Buffer.from(body) };
-}
-
-const withId = (idText: string, { body }: StoredReply) => `{"jsonrpc":"2.0","id":${idText},${Buffer.from(body).toString()}}`;
 
 /** A client sends its key again with each round of one call; each is another request. */
 function roundOf(key: string, continued: Continued | null, { params }: RequestMessage): string {
@@ -188,14 +181,21 @@ function toCallRequest(deps: RunTurnDeps, request: TurnRequest, turn: Turn): Cal
     metadata: null,
     traceparent: request.traceparent,
     wantsReceipt: request.wantsReceipt,
+    ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
 }
+
+/** A stream that only listens is ended before the clock of its call ends it. */
+const LISTEN_CALL_MS = LISTEN_MS + 60_000;
 
 const TOOL_NAME_MAX = 256;
 
 /** The tool that a call names. Throws GatewayError `invalid_request`. */
 function toolOf({ params }: RequestMessage): string {
   const name = params?.['name'];
+  // Its end would never be seen here, and what is done in between would be nobody's to pay.
+  if (params?.['task'] !== undefined)
+    throw new GatewayError('invalid_request', 'Tasks are not carried: call the tool without params.task', { param: 'params.task' });
   if (typeof name === 'string' && name !== '' && name.length <= TOOL_NAME_MAX) return name;
   throw new GatewayError('invalid_request', `params.name must be the name of a tool, 1 to ${TOOL_NAME_MAX} characters`, { param: 'params.name' });
 }
@@ -223,20 +223,26 @@ function conversationOf({ servers, legs, schemaOf, decorate }: RunTurnDeps, turn
   return {
     async *converse(offer, send, signal, detached) {
       const { message, client } = turn;
-      if (client === 'modern' && message.method === 'tools/call') {
+      if (client === 'modern' && turn.paramHeaders !== null && message.method === 'tools/call') {
         const fault = paramHeaderFault(schemaOf(offer, String(message.params?.['name'])), message.params?.['arguments'], turn.paramHeaders);
         if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
       }
-      const facts = await servers.facts(offer, send);
+      const facts = await servers.facts(offer, send, signal);
       let end: ReplyEnd;
       try {
         end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal });
       } catch (error) {
-        throw message.method === 'tools/call' ? onceOnly(error) : error;
+        throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
       }
       return message.method === 'tools/list' ? decorated(end, (result) => decorate(result, offer, turn)) : end;
     },
   };
+}
+
+/** What a leg could not read is its server's failure. */
+function readable(error: unknown): unknown {
+  if (!(error instanceof RawJsonError)) return error;
+  return new UpstreamFailure(`the provider's answer is no MCP: ${error.message}`, { retryable: false, blame: 'provider', cause: error });
 }
 
 /** An error that the gateway itself gives in the middle of a call. */
@@ -249,8 +255,23 @@ function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd 
   const tail = end.tail as McpTail | null;
   const result = tail === null ? undefined : membersOf(tail.text).get('result');
   if (!tail || !result) return end;
-  return { ...end, tail: { ...tail, text: splice(tail.text, [{ ...result, text: change(tail.text.slice(result.start, result.end)) }]) } };
+  const given = tail.text.slice(result.start, result.end);
+  checkList(given);
+  return { ...end, tail: { ...tail, text: splice(tail.text, [{ ...result, text: change(given) }]) } };
 }
+
+/** What cannot be read is not passed on, as a server could say in it that its tools cost something else. Throws UpstreamFailure. */
+function checkList(result: string): void {
+  try {
+    const tools = membersOf(result).get('tools');
+    if (!tools || result[tools.start] !== '[' || elementsOf(result, tools.start, TOOLS_MAX + 1).length <= TOOLS_MAX) return;
+  } catch (error) {
+    throw readable(error);
+  }
+  throw new UpstreamFailure(`it lists more than ${TOOLS_MAX} tools at once`, { retryable: false, blame: 'provider' });
+}
+
+const TOOLS_MAX = 10_000;
 
 /** The response after its settlement; that of a billed call says in `_meta` what it cost. */
 function write(call: Call, turn: Turn, frame: SettledFrame, answer: Answer): void {
@@ -264,6 +285,13 @@ function write(call: Call, turn: Turn, frame: SettledFrame, answer: Answer): voi
 function withCost({ text, message }: McpTail, { id }: Call, cost: string, receipt: string | null): string {
   const read = message?.text === text ? message : null;
   if (!(read?.members ?? membersOf(text)).has('result')) return text;
-  const told = { 'tollgate/generation': JSON.stringify({ id, cost, currency: 'USDC' }) };
-  return withMeta(text, 'result', receipt === null ? told : { ...told, 'tollgate/receipt': JSON.stringify(receipt) }, read);
+  const generation = { 'tollgate/generation': JSON.stringify({ id, cost, currency: 'USDC' }) };
+  const told = receipt === null ? generation : { ...generation, 'tollgate/receipt': JSON.stringify(receipt) };
+  try {
+    return withMeta(text, 'result', told, read);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    // A key stands twice in what is paid for by now: the last counts, as for most who read it.
+    return withMeta(JSON.stringify(JSON.parse(text)), 'result', told);
+  }
 }

@@ -2,12 +2,13 @@ import { UpstreamFailure, type Offer, type Send, type UpstreamRequest } from '#g
 import { isObject, type JsonObject, type ResponseMessage } from './message.ts';
 import { ERROR, META, MODERN, LEGACY } from './revisions.ts';
 import type { ServerFacts } from './turn.ts';
+import { orAbort } from './legs/modern-to-legacy/or-abort.ts';
 import { readReply } from './upstream-reply.ts';
 
 /** What is known of the servers behind the offers. */
 export interface Servers {
-  /** Asks the server where it is not known yet. Throws UpstreamFailure. */
-  facts(offer: Offer, send: Send): Promise<ServerFacts>;
+  /** Asks the server where it is not known yet. Throws UpstreamFailure, and the reason of `signal`: nobody waits longer for another's question. */
+  facts(offer: Offer, send: Send, signal?: AbortSignal): Promise<ServerFacts>;
   /** What is known without asking; null for a server that was not asked yet. */
   known(offer: Offer): ServerFacts | null;
   /** The server answered as if it were another: it is asked again. */
@@ -81,13 +82,14 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
   }
 
   return {
-    async facts(offer, send) {
+    async facts(offer, send, signal = NEVER) {
       for (;;) {
         const found = known.get(offer);
         if (found && (found.facts === null || now() - found.at < KNOWN_MS)) {
           try {
-            return await found.asked;
+            return await orAbort(found.asked, signal);
           } catch {
+            signal.throwIfAborted();
             // Whoever asked may have left in the middle of it; this call asks for itself.
             if (known.get(offer) === found) known.delete(offer);
             continue;
@@ -109,6 +111,8 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
     },
   };
 }
+
+const NEVER = new AbortController().signal;
 
 const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const;
 

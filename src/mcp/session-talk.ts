@@ -8,7 +8,7 @@ import type { LegacyToModern } from './legs/legacy-to-modern.ts';
 import { LISTEN_MS, type Listening, type Listens } from './listen.ts';
 import type { NotificationMessage, RequestId, RequestMessage, ResponseMessage } from './message.ts';
 import type { Recording } from './replays.ts';
-import { LEGACY_METHODS } from './revisions.ts';
+import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from './revisions.ts';
 import { pinned, type RunTurn } from './run-turn.ts';
 import type { Servers } from './servers.ts';
 import type { LegacySession } from './session.ts';
@@ -119,6 +119,8 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     },
 
     async tell(session, message, knock) {
+      // Some servers run whatever method they are told, with an id or without: a tool would act, and nobody pay.
+      if (message.kind === 'notification' && !CLIENT_NOTIFICATIONS.has(message.method)) return null;
       const facts = servers.known(session.offer);
       if (facts?.era === 'modern') return tellBridge(session, message);
       const method = message.kind === 'response' ? 'response' : message.method;
@@ -140,7 +142,7 @@ type Talk = (place: Place) => ReturnType<LegacyToLegacy['leg']>;
 
 function withFacts(servers: Servers, talk: Talk): Parameters<typeof runFreeCall>[1]['converse'] {
   return async function* converse(offer, send, signal, detached) {
-    const facts = await servers.facts(offer, send);
+    const facts = await servers.facts(offer, send, signal);
     return yield* talk({ offer, facts, send, detached, signal });
   };
 }

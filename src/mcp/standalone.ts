@@ -28,6 +28,8 @@ export interface Standalone {
   readonly message: RequestMessage;
   readonly capabilities: JsonObject;
   readonly events: boolean;
+  /** Made of another one, so that its headers say nothing of its arguments. */
+  readonly unwrapped?: boolean;
 }
 
 export interface StandaloneDeps {
@@ -47,7 +49,7 @@ export type StandaloneRun = (
 
 /** Answers requests that stand alone, modern or bare, to one service. */
 export function createStandalone({ runTurn, seals, receipts }: StandaloneDeps): StandaloneRun {
-  return async (service, { client, message: asked, capabilities, events }, knock, answer, toClient = AS_IT_IS) => {
+  return async (service, { client, message: asked, capabilities, events, unwrapped = false }, knock, answer, toClient = AS_IT_IS) => {
     const { caller, headers, requestId, gone } = knock;
     if (client === 'bare' && asked.method === 'ping') return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
     const continued = openState(seals, caller, asked);
@@ -65,7 +67,7 @@ export function createStandalone({ runTurn, seals, receipts }: StandaloneDeps): 
           service,
           events,
           capabilities,
-          paramHeaders: paramHeaders(headers),
+          paramHeaders: unwrapped ? null : paramHeaders(headers),
           session: null,
           continued,
           toClient,

@@ -16,8 +16,8 @@ export interface Turn {
   readonly events: boolean;
   /** What the client can do for a server, as it declared. */
   readonly capabilities: Readonly<Record<string, unknown>>;
-  /** The `Mcp-Param-*` headers of the request, lower case. */
-  readonly paramHeaders: Readonly<Record<string, string>>;
+  /** The `Mcp-Param-*` headers of the request, lower case; null where it is to be sent with those that its arguments ask for. */
+  readonly paramHeaders: Readonly<Record<string, string>> | null;
   /** The session of a legacy client; null for others. */
   readonly session: LegacySession | null;
   /** What a server's continuation state held when this request goes on with an earlier one (`requestState`, opened); null for a first request. */

@@ -1,4 +1,4 @@
-import { UpstreamFailure, type UpstreamReply } from '#gateway';
+import { guardStructure, UpstreamFailure, type UpstreamReply } from '#gateway';
 import { createEventReader, eventText } from './event-reader.ts';
 import { parseMessage, type McpMessage } from './message.ts';
 import type { Turn } from './turn.ts';
@@ -29,12 +29,15 @@ export async function* readReply(reply: UpstreamReply, bytesMax: number): AsyncG
 
 /** Whether a reply is a stream of events; else it is one message. */
 export function hasEvents({ status, headers }: UpstreamReply): boolean {
-  return status === 200 && headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream';
+  const type: unknown = headers['content-type'];
+  // It may stand twice, which is no type.
+  return status === 200 && typeof type === 'string' && type.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream';
 }
 
 /** The message of a reply that is one. Throws as readReply does. */
 export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
   const body = await readAll(reply, bytesMax);
+  guard(body, reply.status);
   const message = parseMessage(body.toString('utf8'));
   if (!message)
     throw broken(
@@ -62,11 +65,31 @@ async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerat
       throw broken('the provider sent an event that is too large', reply.status, error);
     }
     for (const { data, raw, id, retry } of events) {
-      const message = data === '' ? null : parseMessage(data);
+      const message = data === '' ? null : parseGuarded(data, reply.status);
       if (data !== '' && !message) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
       yield message ? { message, raw, eventId: id } : { message: null, raw, eventId: id, retryMs: retry };
     }
     if (chunks === null) return;
+  }
+}
+
+/** A message out of an event. Throws UpstreamFailure where it has more structure than is read. */
+export function parseGuarded(data: string, status: number): ReturnType<typeof parseMessage> {
+  if (data.length > UNGUARDED_MAX) guard(Buffer.from(data), status);
+  return parseMessage(data);
+}
+
+/** What is shorter cannot have much structure. */
+const UNGUARDED_MAX = 16 * 1024;
+/** A tool's answer may be large. Beyond this, reading it would hold up everybody's calls: 10 MB of brackets take seconds. */
+const LIMITS = { jsonDepthMax: 256, jsonKeysMax: 200_000, jsonElementsMax: 1_000_000 };
+
+function guard(body: Buffer, status: number): void {
+  if (body.byteLength <= UNGUARDED_MAX) return;
+  try {
+    guardStructure(body, LIMITS);
+  } catch (error) {
+    throw broken('the answer of the provider has too much structure', status, error);
   }
 }
 

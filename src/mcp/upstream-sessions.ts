@@ -14,6 +14,8 @@ export interface UpstreamSessions {
   /** The server does not know it any more: the next turn opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
+  /** The gateway stops: those that nobody uses are ended at once, while their servers can be reached, and others as soon as nobody does. */
+  drain(): void;
   /** Deletes all of them at their servers. */
   close(): Promise<void>;
 }
@@ -50,6 +52,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   /** The one that was used longest ago first. */
   const entries = new Map<string, Entry>();
   const counts = createTally();
+  let draining = false;
   let closed = false;
 
   function add(entry: Entry): void {
@@ -99,6 +102,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       bytesMax: replyBytesMax,
       entered: () => stopTimers(entry()),
       left: () => left(entry()),
+      lost: () => forget(entry()),
     });
   }
 
@@ -107,6 +111,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       entry.session?.rest();
       return;
     }
+    if (draining) return end(entry);
     entry.rest = setTimeout(() => entry.session?.rest(), Math.min(REST_MS, idleMs)).unref();
     entry.idle = setTimeout(end, idleMs, entry).unref();
   }
@@ -144,6 +149,10 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     },
     get size() {
       return entries.size;
+    },
+    drain() {
+      draining = true;
+      for (const entry of entries.values()) if (entry.idle !== null) end(entry);
     },
     async close() {
       closed = true;

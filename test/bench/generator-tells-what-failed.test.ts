@@ -2,7 +2,10 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
 import { startGenerator } from '../../bench/generator.ts';
+import { mcpJobFor } from '../../bench/mcp-targets.ts';
 import { announcedPort, startProgram } from '../../bench/program.ts';
+import type { Target } from '../../bench/targets.ts';
+import { TOOLS } from '../../bench/upstream/mcp-replies.ts';
 import { MODELS } from '../../bench/upstream/replies.ts';
 
 const generator = startGenerator();
@@ -32,6 +35,20 @@ test.each(Object.values(MODELS).filter((model) => model !== MODELS.open))('the u
     expect(result.calls).toBeGreaterThanOrEqual(4);
     expect(result.firstByte.p50).toBeGreaterThan(0);
     expect(result.firstByte.max).toBeLessThanOrEqual(result.latency.max);
+  } finally {
+    await upstream.stop();
+  }
+});
+
+test.each(Object.values(TOOLS))('the upstream answers the tool %s in full, and no other', async (tool) => {
+  const upstream = startProgram([new URL('../../bench/upstream/main.ts', import.meta.url).pathname]);
+  try {
+    const port = await announcedPort(upstream);
+    const target: Target = { port, pid: null, path: '/mcp', headers: {}, stop: () => Promise.resolve() };
+    expect(await generator.run(mcpJobFor(target, tool, shape))).toMatchObject({ errors: 0, firstError: '' });
+    const unknown = await generator.run(mcpJobFor(target, 'bench-tool-unknown', shape));
+    expect(unknown.calls).toBe(0);
+    expect(unknown.firstError).toContain('404');
   } finally {
     await upstream.stop();
   }

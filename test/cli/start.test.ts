@@ -40,7 +40,7 @@ describe('tollgate start', () => {
     for (const name of ['dev.json', 'gateway.json', 'admin-key']) expect((await stat(join(place.data, name))).mode & 0o777).toBe(0o600);
 
     const commands = output.match(/^curl [\s\S]*?'\n(?=\n)/gm)!;
-    expect(commands).toHaveLength(2);
+    expect(commands).toHaveLength(3);
     const answers = [];
     for (const command of commands) {
       const words = await wordsOf(command);
@@ -52,6 +52,10 @@ describe('tollgate start', () => {
     }
     expect(JSON.parse(answers[0]!)).toMatchObject({ object: 'chat.completion', usage: { cost: expect.any(Number) } });
     expect(answers[1]!.trimEnd().endsWith('data: [DONE]')).toBe(true);
+    expect(JSON.parse(answers[2]!)).toMatchObject({
+      id: 1,
+      result: { content: [{ text: expect.stringMatching(/^2d6: \d \+ \d = \d+$/) }], _meta: { 'tollgate/generation': { cost: '0.001' } } },
+    });
   });
 
   it('keeps its key and grants the play money once', async () => {

@@ -95,7 +95,7 @@ describe('/openapi.json', () => {
       'ping',
     ])
       expect(paths).toContain(`/api/v1/${path}`);
-    for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) expect(paths).toContain(path);
+    for (const path of ['/mcp', '/mcp/{name}', '/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) expect(paths).toContain(path);
   });
 
   test('has operations that are whole: a summary, described answers, declared path parameters, JSON bodies', () => {

@@ -65,7 +65,8 @@ test('every route that is not public refuses without a credential, before it loo
   for (const route of closed) {
     const answer = await call(route, fill(route.path, { hash: owner.hash, id: owner.account }), null);
     expect(answer.status, `${route.method} ${route.path}`).toBe(401);
-    expect(JSON.parse(answer.text), route.path).toMatchObject({ error: { type: 'unauthorized', code: 401 } });
+    const error = /\/mcp(\/|$)/.test(route.path) ? { code: -32010, data: { type: 'unauthorized' } } : { type: 'unauthorized', code: 401 };
+    expect(JSON.parse(answer.text), route.path).toMatchObject({ error });
   }
 });
 

@@ -130,7 +130,7 @@ export function createMcpMetrics({ registry, labelsOf, moneyOf, counts }: McpMet
   const ofProviderWell = (method: string, offer: Offer) => {
     const labels = labelsOf(offer);
     let methods = providers.get(labels);
-    if (!methods) providers.set(labels, (methods = new Map()));
+    if (!methods) providers.set(labels, (methods = new Map<string, { observe(value: number): void }>()));
     let series = methods.get(method);
     if (!series) methods.set(method, (series = histogramSeries(ofProvider, labelsOfMethod(method, offer))));
     return series;

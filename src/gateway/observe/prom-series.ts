@@ -42,7 +42,12 @@ export function histogramSeries(histogram: Histogram, labels: Labels): { observe
       if (record === null || !Number.isFinite(value)) {
         histogram.observe(labels, value);
         record = recordOf<HistogramRecord>(histogram, labels, ({ sum, count }) => typeof sum === 'number' && typeof count === 'number');
-        bounds = record === null ? [] : Object.keys(record.bucketValues).map(Number).toSorted((a, b) => a - b);
+        bounds =
+          record === null
+            ? []
+            : Object.keys(record.bucketValues)
+                .map(Number)
+                .toSorted((a, b) => a - b);
         return;
       }
       let at = 0;

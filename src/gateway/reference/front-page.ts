@@ -24,8 +24,8 @@ footer { margin-top: 36px; color: var(--soft); font-size: 14px; }
 const LINKS = [
   ['/docs', 'API reference', 'Every endpoint, to read and to try'],
   ['/api/v1/models', 'Models', 'What can be called, and its prices'],
+  ['/api/v1/tools', 'Tools', 'MCP servers, their tools and prices'],
   ['/api/v1/providers', 'Providers', 'Who serves it, and how well'],
-  ['/health/ready', 'Health', 'Whether calls are taken now'],
   ['/openapi.json', 'OpenAPI', 'The reference for machines'],
   ['/llms.txt', 'llms.txt', 'The same in plain text'],
 ] as const;
@@ -52,6 +52,9 @@ ${LINKS.map(([href, title, text]) => `<a href="${href}"><b>${title}</b><span>${t
 <h2>Works with OpenAI clients</h2>
 <pre>OPENAI_BASE_URL=&lt;this address&gt;/api/v1
 OPENAI_API_KEY=svc-sk-…</pre>
+<h2>And with MCP clients</h2>
+<pre>claude mcp add --transport http tollgate &lt;this address&gt;/mcp \\
+    --header "Authorization: Bearer svc-sk-…"</pre>
 <h2>Or with a wallet in place of a key</h2>
 <pre>curl -H "SIGN-IN-WITH-X: $(tollgate siwx --keypair wallet.json \\
     --chain-id solana:mainnet --uri &lt;this address&gt;)" &lt;this address&gt;/api/v1/session/balance</pre>

@@ -34,8 +34,10 @@ export function createKeepAlive(silenceMs: number, tickMs: number = Math.min(TIC
       clearInterval(timer);
       timer = null;
     }
-    for (const stream of [...streams]) {
-      if (stream.place === -1 || ++stream.quietTicks < ticksMax) continue;
+    // Backwards: one that is forgotten by its beat is replaced by one that had its turn.
+    for (let at = streams.length - 1; at >= 0; at--) {
+      const stream = streams[at];
+      if (!stream || ++stream.quietTicks < ticksMax) continue;
       stream.quietTicks = 0;
       stream.beat();
     }

@@ -107,13 +107,9 @@ export function createRouter(options: RouterOptions): Router {
     },
     served(stickyKey, offer) {
       const key = `${offer.service}\n${stickyKey}`;
-      const at = now();
-      const known = sticky.get(key);
-      // A conversation's calls follow each other closely: that the newest is last, and how long it counts, need not be exact to the minute.
-      if (known?.offer === offer.id && at + stickyTtlMs - known.until < stickyTtlMs / 16) return;
       sticky.delete(key);
       if (sticky.size >= stickyMax) sticky.delete(sticky.keys().next().value!);
-      sticky.set(key, { offer: offer.id, until: at + stickyTtlMs });
+      sticky.set(key, { offer: offer.id, until: now() + stickyTtlMs });
     },
   };
 }

@@ -25,7 +25,8 @@ export function findTools(
   if (services !== undefined && services !== null && !(Array.isArray(services) && services.every((name) => typeof name === 'string')))
     return failed('services must be a list of names of services');
 
-  const wanted = services ? scope.services.filter((name) => (services as readonly string[]).includes(name)) : scope.services;
+  const among = services ? new Set(services as readonly string[]) : null;
+  const wanted = among ? scope.services.filter((name) => among.has(name)) : scope.services;
   const found = query.trim() === '' ? listed(wanted, limit, deps.catalogue) : deps.catalogue.find(query, { limit, services: wanted });
   const tools: string[] = [];
   let characters = 0;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from '../answer.ts';
 import type { Kind } from '../catalogue/listing.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
@@ -7,6 +8,7 @@ import { withMeta } from '../meta.ts';
 import { ERROR, META } from '../revisions.ts';
 import type { Knock, StandaloneRun } from '../standalone.ts';
 import type { Aggregate } from './aggregate.ts';
+import { createChangeNews, listChanged } from './change-news.ts';
 import type { Scope } from './scope.ts';
 
 /** `subscriptions/listen` of a client of the aggregate. Resolves when the client left, or the stream's time is over. */
@@ -30,16 +32,20 @@ export interface AggregateListensOptions {
   readonly lastsMs?: number;
 }
 
-/** The client's word for a list, and what it is told when that changes. */
+/** The client's words for the lists that it wants to hear of. */
 const CHANGES = {
-  tools: ['toolsListChanged', 'notifications/tools/list_changed'],
-  prompts: ['promptsListChanged', 'notifications/prompts/list_changed'],
-  resources: ['resourcesListChanged', 'notifications/resources/list_changed'],
-} as const satisfies Record<Kind, readonly [string, string]>;
+  tools: 'toolsListChanged',
+  prompts: 'promptsListChanged',
+  resources: 'resourcesListChanged',
+} as const satisfies Record<Kind, string>;
 
 /** For the services to say which of their resources they will tell of. */
 const ACKNOWLEDGE_MS = 3_000;
 const HOUR_MS = 3_600_000;
+/** Before a service is asked again that ended its stream. */
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 30_000;
+const FAILURES_MAX = 8;
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
 /**
@@ -70,22 +76,20 @@ export function createAggregateListens(options: AggregateListensOptions): Aggreg
     try {
       const tell = (text: string) => answer.events(Buffer.from(eventText(withMeta(text, 'params', { [META.subscriptionId]: message.idText }))));
       const wanted = isObject(message.params?.['notifications']) ? message.params['notifications'] : {};
-      const lists = Object.values(CHANGES).filter(([key]) => wanted[key] === true);
+      const lists = Object.values(CHANGES).filter((key) => wanted[key] === true);
+      const news = createChangeNews(scope.includes, async (kind) => {
+        if (wanted[CHANGES[kind]] === true) await tell(listChanged(kind));
+      });
+      forget = catalogue.onChanged(news.changed);
       const resources = await subscribe(options, urisOf(wanted), scope, { message, knock, tell, stop });
       const agreed = {
-        ...Object.fromEntries(lists.map(([key]) => [key, true])),
+        ...Object.fromEntries(lists.map((key) => [key, true])),
         ...(resources.length > 0 ? { resourceSubscriptions: resources } : {}),
       };
       await tell(JSON.stringify({ jsonrpc: '2.0', method: ACKNOWLEDGED, params: { notifications: agreed } }));
-      forget = catalogue.onChanged(({ service, kinds }) => {
-        if (!scope.includes(service)) return;
-        for (const kind of kinds) {
-          const change = CHANGES[kind];
-          if (lists.includes(change)) void tell(JSON.stringify({ jsonrpc: '2.0', method: change[1] }));
-        }
-      });
+      news.begin();
       await aborted(stop.signal);
-      answer.end(resultText(message.idText, JSON.stringify({ resultType: 'complete', _meta: { [META.subscriptionId]: message.id } })), 200);
+      answer.end(resultText(message.idText, `{"resultType":"complete","_meta":{${JSON.stringify(META.subscriptionId)}:${message.idText}}}`), 200);
     } finally {
       forget();
       clearTimeout(timer);
@@ -142,36 +146,60 @@ async function subscribe(options: AggregateListensOptions, uris: readonly string
   return honoured;
 }
 
-/** Listens at one service until the stream is over. Resolves with the URIs that it acknowledged, none where it refuses. */
-function subscribeAt(
+/**
+ * Listens at one service until the stream is over, again where the service ends its own. Resolves with the URIs that it acknowledged, none where it
+ * refuses.
+ */
+function subscribeAt(options: AggregateListensOptions, service: string, uris: readonly string[], listener: Listener): Promise<readonly string[]> {
+  const { signal } = listener.stop;
+  const first = Promise.withResolvers<readonly string[]>();
+  const hear = async () => {
+    for (let failures = 0; failures < FAILURES_MAX && !signal.aborted; failures++) {
+      let taken: readonly string[] = [];
+      await listenAt(options, service, uris, listener, (acknowledged) => {
+        taken = acknowledged;
+        first.resolve(acknowledged);
+        failures = 0;
+      });
+      // What it does not have at first it does not have later.
+      if (failures === 0 && taken.length === 0) break;
+      await sleep(Math.min(RETRY_MS * 2 ** failures, RETRY_MS_MAX), undefined, { signal }).catch(() => {});
+    }
+  };
+  // A header of the request may be one that no service takes.
+  hear().then(
+    () => first.resolve([]),
+    () => first.resolve([]),
+  );
+  return first.promise;
+}
+
+/** Listens at one service. Resolves when that is over, however it ends. */
+async function listenAt(
   { toService, aggregate, bytesMax }: AggregateListensOptions,
   service: string,
   uris: readonly string[],
-  listener: Listener,
-): Promise<readonly string[]> {
-  const { message, knock, tell, stop } = listener;
+  { message, knock, tell, stop }: Listener,
+  onAcknowledged: (uris: readonly string[]) => void,
+): Promise<void> {
   const params = { notifications: { resourceSubscriptions: uris }, _meta: message.params?.['_meta'] };
   const request = parseMessage(JSON.stringify({ jsonrpc: '2.0', id: `listen-${service}`, method: 'subscriptions/listen', params }));
   if (request?.kind !== 'request') throw new Error('a request of the gateway is a request');
-  const { promise, resolve } = Promise.withResolvers<readonly string[]>();
   const reader = createEventReader({ bytesMax });
   const within: Answer = {
     async events(bytes) {
       for (const { data } of reader.push(bytes)) {
         const news = data === '' ? null : parseMessage(data);
         if (news?.kind !== 'notification') continue;
-        if (news.method === ACKNOWLEDGED) resolve(urisOf(isObject(news.params?.['notifications']) ? news.params['notifications'] : {}));
+        if (news.method === ACKNOWLEDGED) onAcknowledged(urisOf(isObject(news.params?.['notifications']) ? news.params['notifications'] : {}));
         else if (news.method === 'notifications/resources/updated') await tell(data);
       }
     },
-    end: () => resolve([]),
-    close: () => resolve([]),
+    end: () => {},
+    close: () => {},
   };
   const standalone = { client: 'modern', message: request, capabilities: {}, events: true } as const;
-  void toService(service, standalone, { ...knock, gone: stop.signal }, within, (text) => aggregate.toClient(text, service)).finally(() =>
-    resolve([]),
-  );
-  return promise;
+  await toService(service, standalone, { ...knock, gone: stop.signal }, within, (text) => aggregate.toClient(text, service));
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

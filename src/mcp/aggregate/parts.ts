@@ -19,8 +19,8 @@ export interface Parts {
   use(all: AggregateSession, service: string, knock: Knock): Promise<SessionUse | McpTail>;
   /** Takes the part for a service if one is open; null where none is. */
   known(all: AggregateSession, service: string): Promise<SessionUse | null>;
-  /** Remembers the level for parts to come and tells it to those that are open; resolves when they have it, or after some seconds. */
-  setLevel(all: AggregateSession, level: string, services: readonly string[], knock: Knock): Promise<void>;
+  /** Remembers the level for parts to come and tells it to the open ones of `services`, asked then; resolves when they have it, or after some seconds. */
+  setLevel(all: AggregateSession, level: string, services: () => readonly string[], knock: Knock): Promise<void>;
   /** Ends all parts of a session that is over. Never rejects. */
   end(all: AggregateSession): Promise<void>;
 }
@@ -110,7 +110,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
       const lasts = await change(all, () => {
         all.logLevel = level;
       });
-      if (lasts) await ofAll(services, (service) => setLevelOf(all, service, level, knock), onError);
+      if (lasts) await ofAll(services(), (service) => setLevelOf(all, service, level, knock), onError);
     },
     async end(all) {
       const ends = [...all.parts].map(async ([service, id]) => {
@@ -123,7 +123,11 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
 }
 
 /** Does something at each service. Resolves when it is done, or after some seconds: nobody waits for one that does not answer. */
-export async function ofAll(services: readonly string[], run: (service: string) => Promise<unknown>, onError: (error: unknown) => void): Promise<void> {
+export async function ofAll(
+  services: readonly string[],
+  run: (service: string) => Promise<unknown>,
+  onError: (error: unknown) => void,
+): Promise<void> {
   const late = Promise.withResolvers<void>();
   const timer = setTimeout(late.resolve, ALL_MS);
   const all = services.map((service) =>

@@ -3,17 +3,26 @@ import { GatewayError } from '#gateway';
 import type { Answer } from '../answer.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
 import { createLegacyDoor, type LegacyDoorDeps } from '../legacy-door.ts';
-import { errorText, parseMessage, resultText, type NotificationMessage, type RequestId, type RequestMessage, type ResponseMessage } from '../message.ts';
+import {
+  errorText,
+  parseMessage,
+  resultText,
+  type JsonRpcError,
+  type NotificationMessage,
+  type RequestMessage,
+  type ResponseMessage,
+} from '../message.ts';
 import type { Recording, Replays } from '../replays.ts';
 import { ERROR, isLegacyRevision, LEGACY, LOG_LEVELS } from '../revisions.ts';
 import type { LegacyDoor } from '../routes.ts';
+import { NO_SESSION } from '../session.ts';
 import type { SessionTalk } from '../session-talk.ts';
 import type { Knock } from '../standalone.ts';
+import type { McpTail } from '../turn.ts';
 import type { Aggregate } from './aggregate.ts';
 import { withEventIds } from './event-ids.ts';
 import { toPart, toPartClient } from './part-messages.ts';
 import { ofAll, type Parts } from './parts.ts';
-import type { Scope } from './scope.ts';
 import type { AggregateSession } from './session.ts';
 import type { SessionStreams } from './session-streams.ts';
 import type { AggregateSessions, AggregateUse } from './sessions.ts';
@@ -36,8 +45,7 @@ const INITIALIZE_CHARS_MAX = 64 * 1024;
 
 /** A request on its way to a part. */
 interface Running {
-  /** null until it is known. */
-  service: string | null;
+  readonly service: string;
   cancelled: boolean;
 }
 
@@ -79,7 +87,14 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     await toOne(session, resolved.service, renamed, events, knock, answer);
   }
 
-  async function toOne(session: AggregateSession, service: string, asked: RequestMessage, events: boolean, knock: Knock, answer: Answer): Promise<void> {
+  async function toOne(
+    session: AggregateSession,
+    service: string,
+    asked: RequestMessage,
+    events: boolean,
+    knock: Knock,
+    answer: Answer,
+  ): Promise<void> {
     const requests = running.get(session) ?? new Map<string, Running>();
     running.set(session, requests);
     const key = JSON.stringify(asked.id);
@@ -89,7 +104,8 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     requests.set(key, one);
     try {
       const part = await parts.use(session, service, knock);
-      if ('text' in part) return answer.end(refusedBy(service, part.text, asked), 200);
+      if (part === NO_SESSION) return answer.end(part.text, part.status);
+      if ('text' in part) return answer.end(refusedBy(service, part, asked), 200);
       try {
         if (one.cancelled) return answer.close();
         const exposed = toPartClient(aggregate, service);
@@ -113,12 +129,14 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
       const message = `level must be one of ${LOG_LEVELS.join(', ')}`;
       return answer.end(errorText(asked.idText, { code: ERROR.invalidParams, message }), 200);
     }
-    await parts.setLevel(session, level as string, openIn(session, knock), knock);
+    await parts.setLevel(session, level as string, () => openIn(session, knock), knock);
     answer.end(resultText(asked.idText, '{}'), 200);
   }
 
   /** Says something in the part for a service, if one is open. */
   async function tellPart(session: AggregateSession, service: string, message: NotificationMessage | ResponseMessage, knock: Knock): Promise<void> {
+    // Another gateway may have opened it.
+    if (!session.parts.has(service)) await sessions.change(session);
     const part = await parts.known(session, service);
     try {
       if (part) await talk.tell(part.session, message, knock);
@@ -135,7 +153,8 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     } else if (message.method === 'notifications/cancelled' || message.method === 'notifications/roots/list_changed') {
       const one = message.method === 'notifications/cancelled' ? running.get(session)?.get(JSON.stringify(message.params?.['requestId'])) : undefined;
       if (one) one.cancelled = true;
-      // A request that is unknown here may run at another gateway.
+      // A request that is unknown here may run at another gateway, and so may parts.
+      if (!one) await sessions.change(session);
       const services = one ? [one.service] : openIn(session, knock);
       await ofAll(services, (service) => tellPart(session, service, message, knock), onError);
     }
@@ -157,4 +176,31 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     },
     deps,
   );
+}
+
+/** Legacy clients know a resource that is not there by a code of its own. */
+function legacyError(method: string, error: JsonRpcError): JsonRpcError {
+  return method.startsWith('resources/') && error.code === ERROR.invalidParams ? { ...error, code: ERROR.resourceNotFound } : error;
+}
+
+/** What a server answered to `initialize`, as the answer to the request that it was opened for. */
+function refusedBy(service: string, { text }: McpTail, { idText }: RequestMessage): string {
+  const message = parseMessage(text);
+  const { code, message: why, data } = (message?.kind === 'response' && message.error) || { code: ERROR.internal, message: 'no answer' };
+  return errorText(idText, { code, message: `${service} refused a session: ${why}`, ...(data === undefined ? {} : { data }) });
+}
+
+/** To a client, 404 says that its own session is over, and only the part is. */
+function ownErrors(answer: Recording, service: string, { idText }: RequestMessage): Recording {
+  return {
+    get resumable() {
+      return answer.resumable;
+    },
+    events: (bytes) => answer.events(bytes),
+    end(text, status, headers, eventId) {
+      if (status !== NO_SESSION.status) return answer.end(text, status, headers, eventId);
+      answer.end(errorText(idText, { code: ERROR.server, message: `The session with ${service} was lost: ask again` }), 200);
+    },
+    close: () => answer.close(),
+  };
 }

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '#gateway';
 import type { Answer } from '../answer.ts';
-import type { Kind } from '../catalogue/listing.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
 import { createEventReader, eventText } from '../event-reader.ts';
 import { LISTEN_MS } from '../listen.ts';
@@ -12,6 +11,7 @@ import type { SessionTalk } from '../session-talk.ts';
 import type { Knock } from '../standalone.ts';
 import { createTally } from '../tally.ts';
 import type { Aggregate } from './aggregate.ts';
+import { createChangeNews, listChanged } from './change-news.ts';
 import { toPartClient } from './part-messages.ts';
 import type { Parts } from './parts.ts';
 import type { AggregateSession } from './session.ts';
@@ -85,9 +85,11 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
     const stream: Stream = { end: () => stop.abort(), hear: createHearing(deps, { session, knock, answer, signal }, includes) };
     open.set(session, stream);
     byAccount.add(account, 1);
-    const forget = catalogue.onChanged(tellChanges(answer, includes));
+    const news = createChangeNews(includes, (kind) => answer.events(Buffer.from(eventText(listChanged(kind)))));
+    const forget = catalogue.onChanged(news.changed);
     try {
       await answer.events(OPEN);
+      news.begin();
       for (const service of session.parts.keys()) void stream.hear(service);
       await aborted(signal);
       answer.close();
@@ -113,26 +115,6 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
   };
 }
 
-/** Tells of lists that have changed: of each kind once, however much changes while the client reads. */
-function tellChanges(answer: Answer, includes: (service: string) => boolean) {
-  const due = new Set<Kind>();
-  let telling = false;
-  const tell = async () => {
-    if (telling) return;
-    telling = true;
-    for (const kind of due) {
-      due.delete(kind);
-      await answer.events(Buffer.from(eventText(`{"jsonrpc":"2.0","method":"notifications/${kind}/list_changed"}`)));
-    }
-    telling = false;
-  };
-  return ({ service, kinds }: { readonly service: string; readonly kinds: readonly Kind[] }) => {
-    if (!includes(service)) return;
-    for (const kind of kinds) due.add(kind);
-    void tell();
-  };
-}
-
 interface Listener {
   readonly session: AggregateSession;
   readonly knock: Knock;
@@ -141,7 +123,11 @@ interface Listener {
 }
 
 /** Hears the servers of a session's parts, each once. */
-function createHearing(deps: SessionStreamsDeps, { session, knock, answer, signal }: Listener, includes: (service: string) => boolean): Stream['hear'] {
+function createHearing(
+  deps: SessionStreamsDeps,
+  { session, knock, answer, signal }: Listener,
+  includes: (service: string) => boolean,
+): Stream['hear'] {
   const { aggregate, catalogue, parts, talk, bytesMax, onError } = deps;
   /** By the id of the part: resolved when it is heard. */
   const hearing = new Map<string, Promise<void>>();

@@ -2,10 +2,11 @@ import { GatewayError } from '#gateway';
 import type { Answer } from '../answer.ts';
 import { LISTS, type ListMethod } from '../catalogue/read-page.ts';
 import { errorText, parseMessage, resultText, type RequestMessage } from '../message.ts';
-import { modernStatusOf } from '../revisions.ts';
+import { ERROR, modernStatusOf } from '../revisions.ts';
 import type { Knock, Standalone, StandaloneRun } from '../standalone.ts';
 import type { Aggregate, OwnAnswer } from './aggregate.ts';
 import type { AggregateListen } from './listen.ts';
+import { OWN } from './own-tools.ts';
 import type { Scope } from './scope.ts';
 
 export interface AggregateDoorDeps {
@@ -23,7 +24,7 @@ export function createAggregateDoor({ aggregate, toService, listen }: AggregateD
     const scope = aggregate.scope(knock.caller, selection);
     if (method === 'server/discover') return answer.end(resultText(idText, aggregate.discoverResult()), 200);
     if (method === 'ping') return answer.end(resultText(idText, '{}'), 200);
-    if (method === 'subscriptions/listen') return listen(message, scope, knock, answer);
+    if (method === 'subscriptions/listen') return request.events ? listen(message, scope, knock, answer) : endOwn(answer, message, NO_EVENTS, modern);
     if (isList(method)) return endOwn(answer, message, aggregate.list(method, params?.['cursor'], scope, modern), modern);
     await toOne(scope, request, knock, answer);
   };
@@ -35,11 +36,16 @@ export function createAggregateDoor({ aggregate, toService, listen }: AggregateD
     if (resolved.kind === 'refused') return endOwn(answer, message, { error: resolved.error }, modern);
     if (resolved.kind === 'find') return endOwn(answer, message, { result: aggregate.find(resolved.arguments, scope, modern) }, modern);
     const { service, text } = resolved;
+    const unwrapped = message.method === 'tools/call' && message.params?.['name'] === OWN.call;
     const renamed = parseMessage(text);
     if (renamed?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
-    await toService(service, { ...request, message: renamed }, knock, answer, (given) => aggregate.toClient(given, service));
+    await toService(service, { ...request, message: renamed, unwrapped }, knock, answer, (given) => aggregate.toClient(given, service));
   }
 }
+
+const NO_EVENTS: OwnAnswer = {
+  error: { code: ERROR.invalidRequest, message: 'subscriptions/listen is answered by events: send Accept: application/json, text/event-stream' },
+};
 
 export const isList = (method: string): method is ListMethod => Object.hasOwn(LISTS, method);
 

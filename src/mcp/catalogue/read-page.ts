@@ -34,7 +34,7 @@ export function readPage(text: string, method: ListMethod, { keyMax, itemMax, it
   if (!list) throw new RawJsonError(`the result of ${method} has no ${member}`);
   const items: ListedItem[] = [];
   let passedOver = false;
-  for (const { start, end } of elementsOf(text, list.start)) {
+  for (const { start, end } of elementsOf(text, list.start, itemsMax + 1)) {
     if (items.length >= itemsMax) {
       passedOver = true;
       break;

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
 import { toEnd } from '../ending.ts';
 import { failure, isSessionLost, POST_HEADERS, readRefusal, refuseOurs, sessionHeaders } from '../legacy-server.ts';
@@ -27,12 +28,33 @@ export interface LegacyToLegacy {
 }
 
 const CANCEL_GRACE_MS = 2_000;
+/** Calls of one session whose answer never came. */
+const UNANSWERED_MAX = 1_000;
 const CANCELLED = new Error('the client cancelled the request');
 
 /** A legacy client in front of a legacy server: its session there is one of its own, and messages pass as they are, both ways. */
 export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CANCEL_GRACE_MS }: LegacyToLegacyOptions): LegacyToLegacy {
   /** What cancels the requests that are on their way, by their ids. */
   const running = new WeakMap<LegacySession, Map<string, () => void>>();
+
+  /**
+   * Ids of calls that ended here without the server's answer. It may still come, and servers send it to whoever asks under the same id: the work of a
+   * call that was left would be had for the price of another, or for nothing.
+   */
+  const unanswered = new WeakMap<LegacySession, Set<string>>();
+
+  function leaveUnanswered(session: LegacySession, key: string): void {
+    const keys = unanswered.get(session) ?? new Set<string>();
+    unanswered.set(session, keys.add(key));
+  }
+
+  /** Why a request with this id is not sent; null where nothing is in its way. */
+  function inTheWay(session: LegacySession, key: string): string | null {
+    if (running.get(session)?.has(key)) return 'A request with this id is on its way';
+    const keys = unanswered.get(session);
+    if (keys?.has(key)) return 'A call with this id was made before and has no answer yet: each request of a session has an id of its own';
+    return keys && keys.size >= UNANSWERED_MAX ? 'Too many calls of this session were left without an answer: open another one' : null;
+  }
 
   /** Posts a message into the session, and once more when the server had lost it. The reply, or the answer that the server refused with. */
   async function post(
@@ -67,10 +89,11 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
     requests: Map<string, () => void>,
   ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     const { message, events } = turn;
-    const key = JSON.stringify(message.id);
+    const key = keyOf(message.id);
     const stop = new AbortController();
     let exchange: UpstreamExchange | null = null;
     let grace: NodeJS.Timeout | undefined;
+    let answered = message.method !== 'tools/call';
     const onExchange = (next: UpstreamExchange) => void (exchange = next);
     requests.set(key, () => {
       grace ??= setTimeout(() => {
@@ -80,13 +103,17 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
     });
     try {
       const reply = await post(session, message.text, place, onExchange);
-      if (isTail(reply)) return freeEnd(reply, `status ${reply.status}`);
+      if (isTail(reply)) {
+        answered = true;
+        return freeEnd(reply, `status ${reply.status}`);
+      }
       const signal = AbortSignal.any([place.signal, stop.signal]);
       for await (const received of readResumed(reply, { session, send: place.send, signal, bytesMax: replyBytesMax, onExchange })) {
         const { message: answer, eventId } = received;
         // The answer to another request is no business of this stream, where it would not be paid for.
         if (answer?.kind === 'response' && answer.id !== message.id) continue;
         if (answer?.kind === 'response') {
+          answered = true;
           reply.discard();
           return toEnd(message, place.offer, answer, { text: turn.toClient(answer.text), status: 200, eventId });
         }
@@ -99,6 +126,7 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
       throw error;
     } finally {
       clearTimeout(grace);
+      if (!answered) leaveUnanswered(session, key);
       requests.delete(key);
     }
   }
@@ -108,8 +136,9 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
       const session = turn.session!;
       let requests = running.get(session);
       if (!requests) running.set(session, (requests = new Map<string, () => void>()));
-      if (requests.has(JSON.stringify(turn.message.id))) {
-        const error = { code: ERROR.invalidRequest, message: 'A request with this id is on its way' };
+      const why = inTheWay(session, keyOf(turn.message.id));
+      if (why !== null) {
+        const error = { code: ERROR.invalidRequest, message: why };
         return freeEnd({ status: 400, text: errorText(turn.message.idText, error) }, 'status 400');
       }
       return yield* run(turn, place, session, requests);
@@ -117,7 +146,7 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
 
     async tell(session, message, place) {
       const cancelled = message.kind === 'notification' && message.method === 'notifications/cancelled';
-      if (cancelled) running.get(session)?.get(JSON.stringify(message.params?.['requestId']))?.();
+      if (cancelled) running.get(session)?.get(keyOf(message.params?.['requestId']))?.();
       // Such a server would take it for a call.
       if (place.facts.bare) return freeEnd(null, null);
       const reply = await post(session, message.text, place, () => {});
@@ -126,6 +155,12 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
       return freeEnd(null, null);
     },
   };
+}
+
+/** 1 and "1" are two ids. A long one is a digest: some are kept for as long as the session. */
+function keyOf(id: unknown): string {
+  const text = JSON.stringify(id) ?? '';
+  return text.length <= 128 ? text : hash('sha256', text);
 }
 
 const isTail = (answer: UpstreamReply | McpTail): answer is McpTail => 'text' in answer;

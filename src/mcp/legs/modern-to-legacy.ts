@@ -13,7 +13,7 @@ import { goOn, startCall, type Running } from './modern-to-legacy/begin-call.ts'
 import { discoverText } from './modern-to-legacy/discover.ts';
 import { listen } from './modern-to-legacy/listen.ts';
 import { toClientNotification } from './modern-to-legacy/notification-text.ts';
-import { canAnswer, QUESTIONS_MAX, type Questions } from './modern-to-legacy/questions.ts';
+import { canAnswer, QUESTIONS_CHARS_MAX, QUESTIONS_MAX, type Questions } from './modern-to-legacy/questions.ts';
 import { toClientResponse } from './modern-to-legacy/response-text.ts';
 import { SessionLost, type SessionCall } from './modern-to-legacy/session-call.ts';
 import { urlInputRequests } from './modern-to-legacy/url-elicitation.ts';
@@ -146,8 +146,9 @@ function endWith({ message }: Turn, { offer }: Place, text: string): ReplyEnd {
 function ask({ client, capabilities }: Turn, { session, canBeAsked: askable }: SessionCall, questions: Questions, request: RequestMessage): void {
   const { idText, method } = request;
   if (method === 'ping') return session.tell(resultText(idText, '{}'));
-  if (askable && client === 'modern' && questions.size < QUESTIONS_MAX && canAnswer(capabilities, request)) return questions.add(request);
-  const message = questions.size < QUESTIONS_MAX ? `The client does not support ${method} here` : 'The client is asked too much at once';
+  const room = questions.size < QUESTIONS_MAX && questions.chars + request.text.length <= QUESTIONS_CHARS_MAX;
+  if (askable && client === 'modern' && room && canAnswer(capabilities, request)) return questions.add(request);
+  const message = room ? `The client does not support ${method} here` : 'The client is asked too much at once';
   session.tell(errorText(idText, { code: ERROR.methodNotFound, message }));
 }
 

@@ -3,7 +3,7 @@ import { toEnd } from '../ending.ts';
 import { errorText, isObject, parseMessage, type ResponseMessage } from '../message.ts';
 import { standardHeaders } from '../param-headers.ts';
 import { withMeta } from '../meta.ts';
-import { splice, withMembers } from '../raw-json.ts';
+import { splice, withMembers, type Member } from '../raw-json.ts';
 import { META, MODERN, modernStatusOf } from '../revisions.ts';
 import type { Seals } from '../seal.ts';
 import type { Continued, Leg, McpTail, Turn } from '../turn.ts';
@@ -46,7 +46,8 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
 
   function headersOf(turn: Turn, offer: Offer): Record<string, string> {
     const { method, params } = turn.message;
-    const schema = turn.client === 'bare' && method === 'tools/call' ? schemaOf(offer, String(params?.['name'])) : null;
+    const headless = turn.client === 'bare' || turn.paramHeaders === null;
+    const schema = headless && method === 'tools/call' ? schemaOf(offer, String(params?.['name'])) : null;
     const headers: Record<string, string> = { ...POST_HEADERS };
     const own = standardHeaders(method, params, schema);
     for (const name in own) headers[name.toLowerCase()] = own[name]!;
@@ -55,7 +56,8 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
 
   /** The request as its server gets it: a state that was sealed is opened, an envelope that is missing is put around it. */
   function requestText({ message, client, continued }: Turn): string {
-    const { text, members } = message;
+    const { members } = message;
+    const text = continued === null ? message.text : withState(message.text, members.get('params')!, continued);
     if (client === 'bare') {
       const envelope = {
         [META.version]: JSON.stringify(MODERN),
@@ -64,9 +66,7 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
       };
       return withMeta(text, 'params', envelope);
     }
-    if (continued === null) return text;
-    const params = members.get('params')!;
-    return splice(text, [withMembers(text, params, { requestState: continued.state === null ? null : JSON.stringify(continued.state) })]);
+    return text;
   }
 
   function endOf(turn: Turn, offer: Offer, response: ResponseMessage, status: number, eventId: string | null): ReplyEnd {
@@ -81,6 +81,11 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     const tail: McpTail = { text, status, eventId, message: response };
     return toEnd(turn.message, offer, response, tail);
   }
+}
+
+/** The server's own state in the place of the sealed one. */
+function withState(text: string, params: Member, { state }: Continued): string {
+  return splice(text, [withMembers(text, params, { requestState: state === null ? null : JSON.stringify(state) })]);
 }
 
 /** The `requestState` that the client is given, as JSON text: it brings the next round back to this offer, under this call's lock. */

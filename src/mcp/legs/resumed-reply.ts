@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpstreamFailure, type Send, type UpstreamExchange, type UpstreamReply } from '#gateway';
 import { failure, sessionHeaders } from '../legacy-server.ts';
 import type { LegacySession } from '../session.ts';
-import { readReply, type Marker, type Received } from '../upstream-reply.ts';
+import { hasEvents, readReply, type Marker, type Received } from '../upstream-reply.ts';
 
 /** Before a stream is asked for again whose server said nothing of it. */
 const RETRY_MS = 1_000;
@@ -78,7 +78,7 @@ async function resume(lastId: string, { session, send, onExchange, signal }: Res
     if (signal.aborted || !(error instanceof UpstreamFailure)) throw error;
     return null;
   }
-  if (reply.status === 200 && reply.headers['content-type']?.toLowerCase().startsWith('text/event-stream')) return reply;
+  if (hasEvents(reply)) return reply;
   reply.discard();
   return null;
 }

@@ -51,9 +51,12 @@ const ENVELOPE = {
   'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} }, sampling: {}, roots: {} },
 };
 
+/** Where a client comes in. */
+export type Door = Pick<Spine, 'origin' | 'key'>;
+
 /** Posts one modern request to a path of the gateway. */
 export async function modernPost(
-  spine: Spine,
+  spine: Door,
   path: string,
   method: string,
   params: Readonly<Record<string, unknown>> = {},
@@ -87,7 +90,7 @@ export async function toReply(response: Response): Promise<Reply> {
 
 /** Calls a tool of a service. */
 export function callTool(
-  spine: Spine,
+  spine: Door,
   service: string,
   tool: string,
   args: object = {},

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(async () => world.close());
 
 const INFO = { name: 'test', version: '1' };
-const address = (service: string) => new URL(`${world.spine.origin}/mcp/${service}`);
+const address = (service: string) => new URL(`${world.spine.origin}/mcp${service === '' ? '' : `/${service}`}`);
 const requestInit = () => ({ headers: { authorization: `Bearer ${world.spine.key}` } });
 
 /** The two clients as one: what a test does with either. */
@@ -76,6 +76,21 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
     // The second argument of the one SDK is the third of the other.
     await client.callTool({ name: long.name, arguments: { duration: 0.4, steps: 4 } }, (_name === 'SDK v1' ? undefined : options) as never, options);
     expect(progress.length).toBeGreaterThan(1);
+    await client.close();
+    expect(await world.spine.faults()).toEqual([]);
+  });
+
+  test('uses all three through one address', async () => {
+    const client = await connect('');
+    const before = (await world.spine.balance()).available;
+    const { tools } = await client.listTools();
+    const names = tools.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['real--everything__echo', 'real--filesystem__read_text_file', 'real--memory__read_graph']));
+    expect(textOf(await client.callTool({ name: 'real--everything__echo', arguments: { message: 'all' } }))).toBe('Echo: all');
+    const path = join(world.directory, 'note.txt');
+    expect(textOf(await client.callTool({ name: 'real--filesystem__read_text_file', arguments: { path } }))).toContain('a note');
+    await client.callTool({ name: 'real--memory__read_graph', arguments: {} });
+    expect((await world.spine.balance()).available).toBe(before - 3_000n);
     await client.close();
     expect(await world.spine.faults()).toEqual([]);
   });

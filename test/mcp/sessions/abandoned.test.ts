@@ -14,7 +14,7 @@ async function world(mcp: Parameters<typeof startWorld>[0]['mcp'] = {}) {
     answer: ({ message }, response) =>
       message.method === 'tools/list' ? json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [] } }) : undefined,
   });
-  const started = await startWorld({ url: server.url, mcp: { sessionsMax: 100_000, ...mcp } });
+  const started = await startWorld({ url: server.url, standing: true, mcp: { sessionsMax: 100_000, ...mcp } });
   return { server, world: started, gateway: await started.gateway() };
 }
 

@@ -51,6 +51,8 @@ export interface WorldOptions {
   readonly callTimeoutMs?: number;
   readonly replyBytesMax?: number;
   readonly listensMs?: number;
+  /** The clock stands but for what the test adds. */
+  readonly standing?: boolean;
 }
 
 const SERVICE = 'acme/tools';
@@ -64,7 +66,8 @@ const ROWS = { name: 'test/session-rows', text: 'SELECT id FROM sessions' };
  */
 export async function startWorld(options: WorldOptions) {
   const clock = { ahead: 0 };
-  const now = () => Date.now() + clock.ahead;
+  const startedAt = Date.now();
+  const now = () => (options.standing ? startedAt : Date.now()) + clock.ahead;
   const database = await openTestDatabase('sqlite');
   const ledger = await createLedger({ database, now });
   onTestFinished(() => ledger.close());
@@ -212,6 +215,7 @@ async function startGateway(
     mcpRoutes({
       keepAlive,
       admit: pipeline.admit,
+      count: pipeline.count,
       guard: () => null,
       challenge: () => null,
       standalone: none,

@@ -113,6 +113,7 @@ export async function startGateway(options: GatewayOptions) {
       if (headers.authorization !== 'Bearer good') throw new GatewayError('unauthorized', 'Invalid API key');
       return { caller, rate };
     },
+    count: async () => {},
     async prepare(request) {
       if (request.targets[0] !== offer.service)
         throw new GatewayError('invalid_model', `Model not found: ${request.targets[0]!}`, { param: 'model' });

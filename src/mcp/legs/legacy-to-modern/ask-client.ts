@@ -41,7 +41,7 @@ export async function* askClient(
     for (const { text } of asked) yield toEvent(client.toClient(text));
     return `{${(await answers).join(',')}}`;
   } catch (error) {
-    if (!signal.aborted) for (const requestId of open) yield toEvent(takenBack(requestId));
+    if (!signal.aborted) for (const requestId of open) yield toEvent(client.toClient(takenBack(requestId)));
     throw error;
   } finally {
     over.abort();

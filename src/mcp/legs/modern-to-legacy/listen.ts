@@ -1,5 +1,5 @@
 import { eventText } from '../../event-reader.ts';
-import { createMailbox } from '../../mailbox.ts';
+import { createMailbox, type Mailbox } from '../../mailbox.ts';
 import { isObject, resultText, type JsonObject, type NotificationMessage } from '../../message.ts';
 import { withMeta } from '../../meta.ts';
 import { META } from '../../revisions.ts';
@@ -25,17 +25,13 @@ const LISTS = [
  */
 export async function* listen(turn: Turn, { signal, ...place }: Place, sessions: UpstreamSessions): AsyncGenerator<Uint8Array, string, undefined> {
   const { idText, params } = turn.message;
-  const session = await orAbort(sessions.of(turn, { signal, ...place }), signal);
-  const leave = session.enter();
-  const box = createMailbox<Received>();
-  const forget = session.onChange(box);
+  const { session, box, heard, leave } = await enterHearing(() => sessions.of(turn, { signal, ...place }), signal);
   const stop = () => box.fail(signal.reason as Error);
   signal.addEventListener('abort', stop, { once: true });
   const event = (text: string) => Buffer.from(eventText(withMeta(turn.toClient(text), 'params', { [META.subscriptionId]: idText })));
   const uris = new Set<string>();
   try {
     if (signal.aborted) stop();
-    const heard = await orAbort(session.hear(), signal);
     const wanted = isObject(params?.['notifications']) ? params['notifications'] : {};
     const lists = heard ? listsOf(session, wanted) : [];
     if (heard && can(session, 'resources', 'subscribe')) await subscribe(session, wanted, uris, signal);
@@ -52,8 +48,47 @@ export async function* listen(turn: Turn, { signal, ...place }: Place, sessions:
   } finally {
     signal.removeEventListener('abort', stop);
     for (const uri of uris) session.unsubscribe(uri);
-    forget();
     leave();
+  }
+}
+
+interface Entered {
+  readonly session: UpstreamSession;
+  /** Gets what changes. */
+  readonly box: Mailbox<Received>;
+  /** Whether the server has a stream for it. */
+  readonly heard: boolean;
+  leave(): void;
+}
+
+/** Enters the session, or a new one where its server turns out not to know it any more. */
+async function enterHearing(sessionNow: () => Promise<UpstreamSession>, signal: AbortSignal): Promise<Entered> {
+  const first = await enter(await orAbort(sessionNow(), signal), signal);
+  if (first.heard) return first;
+  try {
+    const session = await orAbort(sessionNow(), signal);
+    if (session === first.session) return first;
+    first.leave();
+    return await enter(session, signal);
+  } catch (error) {
+    first.leave();
+    throw error;
+  }
+}
+
+async function enter(session: UpstreamSession, signal: AbortSignal): Promise<Entered> {
+  const leaveSession = session.enter();
+  const box = createMailbox<Received>();
+  const forget = session.onChange(box);
+  const leave = () => {
+    forget();
+    leaveSession();
+  };
+  try {
+    return { session, box, heard: await orAbort(session.hear(), signal), leave };
+  } catch (error) {
+    leave();
+    throw error;
   }
 }
 

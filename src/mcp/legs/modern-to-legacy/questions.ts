@@ -4,6 +4,8 @@ import { membersOf, RawJsonError, type Members } from '../../raw-json.ts';
 /** What a server asked in the middle of one call, and the client has not answered yet. */
 export interface Questions {
   readonly size: number;
+  /** Characters of what is open. */
+  readonly chars: number;
   add(request: RequestMessage): void;
   /** The server does not want it answered any more. */
   drop(id: unknown): void;
@@ -26,6 +28,7 @@ interface Question {
 
 /** What one call may have open at once. */
 export const QUESTIONS_MAX = 32;
+export const QUESTIONS_CHARS_MAX = 4 * 1024 * 1024;
 
 export function createQuestions(): Questions {
   let open: readonly Question[] = [];
@@ -33,6 +36,9 @@ export function createQuestions(): Questions {
   return {
     get size() {
       return open.length;
+    },
+    get chars() {
+      return open.reduce((sum, { text }) => sum + text.length, 0);
     },
     add({ id, idText, method, text, members }) {
       const params = members.get('params');

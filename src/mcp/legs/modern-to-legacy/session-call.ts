@@ -44,8 +44,12 @@ export class SessionLost extends UpstreamFailure {
 
 /** What may wait of what was said elsewhere. */
 const PUSHED_MAX = 256;
+/** Characters of it. */
+const PUSHED_CHARS_MAX = 4 * 1024 * 1024;
 /** Before a stream that ended without a response is asked for again, unless the server says how long. */
 const RETRY_MS = 1_000;
+/** A server that says less would keep the gateway busy with nothing. */
+const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 60_000;
 /** How often in a row a stream is asked for again without hearing anything. */
 const FRUITLESS_MAX = 5;
@@ -59,6 +63,7 @@ export function startSessionCall({ session, send, message, canBeAsked, mayBeLost
   let status: number | null = null;
   const over = new AbortController();
   const box = createMailbox<Received>();
+  let pushed = 0;
 
   /** A server that keeps its events may end the stream, and go on with it in another. */
   async function read(): Promise<void> {
@@ -72,7 +77,7 @@ export function startSessionCall({ session, send, message, canBeAsked, mayBeLost
         if (mayBeLost && isLost(session, status, received)) throw new SessionLost(status);
         fruitless = 0;
         if (received.eventId !== null) lastEventId = received.eventId;
-        if (received.message === null) retryMs = Math.min(received.retryMs ?? retryMs, RETRY_MS_MAX);
+        if (received.message === null) retryMs = Math.min(Math.max(received.retryMs ?? retryMs, RETRY_MS_MIN), RETRY_MS_MAX);
         else await box.put(received);
       }
       if (lastEventId === null || over.signal.aborted) return;
@@ -99,7 +104,10 @@ export function startSessionCall({ session, send, message, canBeAsked, mayBeLost
     canBeAsked,
     next: box.take,
     push(received) {
-      if (box.length < PUSHED_MAX) void box.put(received);
+      const { length } = received.message.text;
+      if (box.length >= PUSHED_MAX || pushed + length > PUSHED_CHARS_MAX) return;
+      pushed += length;
+      void box.put(received).then(() => void (pushed -= length));
     },
     cancel(reason) {
       if (over.signal.aborted) return;

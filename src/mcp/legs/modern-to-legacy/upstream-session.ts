@@ -48,6 +48,8 @@ export interface UpstreamSessionOptions extends OpenedSession {
   readonly entered: () => void;
   /** Nobody uses it any more. */
   readonly left: () => void;
+  /** The server does not know it any more. */
+  readonly lost: () => void;
 }
 
 export const CHANGES: ReadonlySet<string> = new Set([
@@ -59,12 +61,15 @@ export const CHANGES: ReadonlySet<string> = new Set([
 
 /** What may wait for a client that does not read. */
 const CHANGES_MAX = 1_000;
+/** Characters of it. */
+const CHANGES_CHARS_MAX = 4 * 1024 * 1024;
 
 export function createUpstreamSession(options: UpstreamSessionOptions): UpstreamSession {
   const { id, revision, capabilities, send, bytesMax } = options;
   const headers = sessionHeaders(options);
   const calls = new Set<SessionCall>();
-  const listeners = new Set<Mailbox<Received>>();
+  /** With how many characters wait for each. */
+  const listeners = new Map<Mailbox<Received>, number>();
   const subscribed = new Map<string, { count: number; readonly done: Promise<boolean> }>();
   let users = 0;
   let lastId = 0;
@@ -145,21 +150,30 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
         headers,
         bytesMax,
         heard,
-        deaf() {
-          deaf = true;
+        deaf(why) {
+          deaf = why !== 'away';
           ear = null;
-          for (const box of listeners) box.end();
+          if (why === 'lost') options.lost();
+          for (const box of listeners.keys()) box.end();
         },
       });
       return ear.open;
     },
     onChange(box) {
-      listeners.add(box);
+      listeners.set(box, 0);
       return () => void listeners.delete(box);
     },
     changed(received) {
       if (received.message.kind !== 'notification' || !CHANGES.has(received.message.method)) return false;
-      for (const box of listeners) if (box.length < CHANGES_MAX) void box.put(received);
+      const { length } = received.message.text;
+      for (const [box, waiting] of listeners) {
+        if (box.length >= CHANGES_MAX || waiting + length > CHANGES_CHARS_MAX) continue;
+        listeners.set(box, waiting + length);
+        void box.put(received).then(() => {
+          const left = listeners.get(box);
+          if (left !== undefined) listeners.set(box, left - length);
+        });
+      }
       return true;
     },
     subscribe(uri) {

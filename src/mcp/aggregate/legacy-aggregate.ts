@@ -1,0 +1,42 @@
+import { createSessionTalk, type SessionTalkDeps } from '../session-talk.ts';
+import type { LegacyDoorDeps } from '../legacy-door.ts';
+import type { ClientRequests } from '../client-requests.ts';
+import type { LegacyDoor } from '../routes.ts';
+import type { Sessions } from '../sessions.ts';
+import { createParts, type Parts } from './parts.ts';
+import { createAggregateSessionDoor, type AggregateSessionDoorDeps } from './session-door.ts';
+import { createSessionStreams, type SessionStreamsDeps } from './session-streams.ts';
+import { createAggregateSessions, type AggregateSessions, type AggregateSessionsDeps } from './sessions.ts';
+
+export interface LegacyAggregateDeps
+  extends
+    Omit<SessionTalkDeps, 'sessions' | 'clientRequests'>,
+    LegacyDoorDeps,
+    Pick<AggregateSessionDoorDeps, 'aggregate' | 'replays'>,
+    Pick<SessionStreamsDeps, 'catalogue' | 'bytesMax'>,
+    Pick<AggregateSessionsDeps, 'store' | 'now'> {
+  /** Those with single services. */
+  readonly sessions: Sessions;
+  readonly clientRequests: ClientRequests;
+  readonly config: AggregateSessionsDeps['config'] & { readonly listensMax: number };
+}
+
+/** The aggregate for clients with sessions, as one thing. */
+export interface LegacyAggregate {
+  readonly door: LegacyDoor;
+  readonly sessions: Pick<AggregateSessions, 'count' | 'sweep' | 'close'>;
+  readonly listens: { readonly count: number };
+  /** Ends all streams, as the gateway stops. */
+  drain(): void;
+}
+
+export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregate {
+  const { config, onError } = deps;
+  const talk = createSessionTalk(deps);
+  const change: AggregateSessions['change'] = (session, apply) => sessions.change(session, apply);
+  const parts: Parts = createParts({ ...deps, talk, change, max: config.sessionsMax, onOpened: (all, service) => streams.opened(all, service) });
+  const sessions = createAggregateSessions({ ...deps, endParts: parts.end });
+  const streams = createSessionStreams({ ...deps, talk, parts, change, max: config.listensMax, onError });
+  const door = createAggregateSessionDoor({ ...deps, sessions, parts, streams, talk, sessionsMax: config.sessionsMax });
+  return { door, sessions, listens: streams, drain: streams.drain };
+}

@@ -1,0 +1,70 @@
+import type { FastifySchema } from 'fastify';
+
+const TAGS = ['MCP'];
+
+const POST =
+  'One JSON-RPC 2.0 message of the Model Context Protocol, of any revision from 2024-11-05 to 2026-07-28, as its Streamable HTTP transport has it. ' +
+  '`tools/list` and `tools/call` are answered without `initialize` as well. `tools/call` is billed, everything else is free. ' +
+  'A call\'s `result._meta` tells its cost and, where `_meta["tollgate/receipt"]` of the request is true, its signed receipt.';
+
+const SESSION = { 'mcp-session-id': { type: 'string', description: 'Of a session, which `initialize` opened (the revisions before 2026-07-28)' } };
+
+const MESSAGE = {
+  type: 'object',
+  required: ['jsonrpc', 'method'],
+  properties: {
+    jsonrpc: { const: '2.0' },
+    id: { type: ['string', 'integer'], description: 'Absent from a notification' },
+    method: { type: 'string', description: 'Such as `tools/list` or `tools/call`' },
+    params: { type: 'object' },
+  },
+};
+
+const ERROR_ANSWER = {
+  type: 'object',
+  description: 'A JSON-RPC error.',
+  properties: {
+    jsonrpc: { const: '2.0' },
+    id: { type: ['string', 'integer', 'null'] },
+    error: {
+      type: 'object',
+      properties: {
+        code: { type: 'integer' },
+        message: { type: 'string', description: 'What is wrong, and what would be right' },
+        data: { type: 'object', description: 'Where the gateway itself says it: `type`, a stable name such as `rate_limit_exceeded`' },
+      },
+    },
+  },
+};
+
+const params = { type: 'object', properties: { '*': { type: 'string', description: 'Name of the service, or `<provider id>:<name>`' } } };
+const querystring = { type: 'object', properties: { services: { type: 'string', description: 'Only these services: their names, by commas' } } };
+
+/**
+ * What the reference says of an address of MCP, by method. It describes and does not validate: the messages are understood by what they are.
+ * `all`: the address of all services. `hide`: it is described at another place.
+ */
+export function describeRoutes(all: boolean, hide: boolean): Readonly<Record<'post' | 'get' | 'delete', FastifySchema>> {
+  const what = all ? 'every MCP service that the caller may use' : 'one MCP service';
+  const common = { tags: TAGS, hide, ...(all ? { querystring } : { params }), response: { default: ERROR_ANSWER } };
+  const method = all ? 'tools/list' : 'tools/call';
+  const example = { jsonrpc: '2.0', id: 1, method, params: all ? {} : { name: 'roll_dice', arguments: { dice: '2d6' } } };
+  return {
+    post: {
+      ...common,
+      response: { 200: { type: 'object', description: 'The response, as JSON or as the last event of a stream.' }, default: ERROR_ANSWER },
+      summary: `Call ${what}`,
+      description: POST,
+      consumes: ['application/json'],
+      headers: { type: 'object', properties: SESSION },
+      body: { ...MESSAGE, examples: [example] },
+    },
+    get: {
+      ...common,
+      summary: `Listen to a session with ${what}`,
+      description: 'The event stream of a session of the revisions before 2026-07-28.',
+      headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION },
+    },
+    delete: { ...common, summary: `End a session with ${what}`, headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION } },
+  };
+}

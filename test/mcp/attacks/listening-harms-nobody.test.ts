@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { startRawMcp } from '../../support/raw-mcp.ts';
+import { startSpine } from '../../support/spine.ts';
+import { createServiceListens } from '../../../src/mcp/service-listens.ts';
+import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
+
+const LISTEN = { notifications: { toolsListChanged: true } };
+
+test('an account has so many streams at services and no more, longer than a call may take, and its provider is not taken for slow', async () => {
+  const opened = { count: 0 };
+  const server = await startRawMcp(({ method }) => {
+    if (method !== 'subscriptions/listen') return '{"content":[],"resultType":"complete"}';
+    opened.count++;
+    return (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': listening\n\n');
+  });
+  const toml = `${toolToml({ name: 'acme', url: server.url })}\n[mcp]\nlistens_max = 12\n[upstream]\ncall_timeout_ms = 1000\n`;
+  const spine = await startSpine({ toml });
+  const leave = new AbortController();
+  const streams = Array.from({ length: 12 }, () => modernPost(spine, '/mcp/acme', 'subscriptions/listen', LISTEN, { signal: leave.signal }));
+  const ended = Promise.race(streams).then(
+    () => 'ended',
+    () => 'left',
+  );
+  while (opened.count < 12) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect((await modernPost(spine, '/mcp/acme', 'subscriptions/listen', LISTEN)).status).toBe(429);
+  expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 1_500, 'open'))])).toBe('open');
+  expect((await callTool(spine, 'acme', 'any')).status).toBe(200);
+  // A gateway that stops does not wait for them.
+  const stopped = spine.stop();
+  expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 5_000, 'open'))])).toBe('ended');
+  const { status, message } = await streams[0]!;
+  expect([status, message.result['resultType']]).toEqual([200, 'complete']);
+  await stopped;
+  leave.abort();
+  await server.close();
+});
+
+test('a place is free again when its stream is over, however that ends', async () => {
+  const account = { account: 'tollgate:local:alice', key: null, wallet: null };
+  const knock = { caller: account, requestId: 'r', headers: {}, selection: null, gone: new AbortController().signal };
+  const request = { client: 'modern', message: { id: 1, idText: '1', method: 'subscriptions/listen' }, capabilities: {}, events: true } as never;
+  let runs = 0;
+  const listens = createServiceListens({
+    max: 1,
+    lastsMs: 5,
+    async toService(_service, _request, { gone }, answer) {
+      runs++;
+      if (runs === 1) throw new Error('broken');
+      await new Promise((resolve) => gone.addEventListener('abort', resolve));
+      answer.close();
+    },
+  });
+  const said: string[] = [];
+  const answer = { events: async () => {}, end: (text: string) => void said.push(text), close: () => void said.push('closed') };
+  await expect(listens.run('acme', request, knock, answer)).rejects.toThrow('broken');
+  expect(listens.count).toBe(0);
+  await listens.run('acme', request, knock, answer);
+  expect(said.map((text) => JSON.parse(text) as object)).toEqual([
+    { jsonrpc: '2.0', id: 1, result: { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 1 } } },
+  ]);
+  expect(listens.count).toBe(0);
+});
+
+test('a call that a consumer lets run into the clock is not counted against its provider', async () => {
+  const server = await startRawMcp(({ params }) =>
+    params['name'] === 'slow'
+      ? (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': begun\n\n')
+      : '{"content":[],"resultType":"complete"}',
+  );
+  const spine = await startSpine({ toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 1000\n` });
+  const slow = await Promise.all(Array.from({ length: 12 }, () => callTool(spine, 'acme', 'slow')));
+  for (const { status } of slow) expect(status).toBe(502);
+  expect((await callTool(spine, 'acme', 'quick')).status).toBe(200);
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+  await server.close();
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
+import { startSpine, type Spine } from '../../support/spine.ts';
+import { callTool, modernPost, toolToml, type PostOptions } from '../calls/modern-post.ts';
+
+const TOOLS = ['cheap', 'dear'].map((name) => `{"name":"${name}","inputSchema":{}}`);
+
+let server: RawMcp;
+let spine: Spine;
+beforeAll(async () => {
+  server = await startRawMcp(
+    ({ params }) =>
+      params['requestState'] === undefined
+        ? '{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"its own"}'
+        : '{"content":[],"resultType":"complete"}',
+    TOOLS,
+  );
+  spine = await startSpine({
+    toml:
+      toolToml({ name: 'acme', url: server.url, pricing: 'per_call = 0.001\n[tools.pricing.tools]\ndear = 0.5' }) +
+      toolToml({ name: 'gratis', url: server.url, pricing: 'per_call = 0', provider: 'Other' }),
+  });
+});
+afterAll(async () => {
+  await spine.stop();
+  await server.close();
+});
+
+const stateOf = async (service: string, tool: string) => (await callTool(spine, service, tool)).message.result['requestState'];
+
+/** What a call that goes on with a state costs, in micro-USD; and its answer. */
+async function goOn(service: string, tool: string, requestState: unknown, options: PostOptions = {}) {
+  const total = async () => (await spine.balance()).available;
+  // The lock of the round before is given back in the same step.
+  await callTool(spine, service, tool, {}, { ...options, params: { requestState, inputResponses: {} } });
+  await spine.quiet();
+  const before = await total();
+  const reply = await callTool(spine, service, tool, {}, { ...options, params: { requestState, inputResponses: {} } });
+  await spine.quiet();
+  expect(await spine.faults()).toEqual([]);
+  return { reply, cost: before - (await total()) };
+}
+
+test('the price is that of the tool that is called, whichever one asked', async () => {
+  expect((await goOn('acme', 'dear', await stateOf('acme', 'cheap'))).cost).toBe(500_000n);
+  expect((await goOn('acme', 'cheap', await stateOf('acme', 'dear'))).cost).toBe(1_000n);
+});
+
+test('the service is the one that asked, at its price, wherever the state is sent', async () => {
+  expect((await goOn('gratis', 'dear', await stateOf('acme', 'dear'))).cost).toBe(500_000n);
+  expect((await goOn('acme', 'dear', await stateOf('gratis', 'dear'))).cost).toBe(0n);
+});
+
+test("another account's state, and one for a service that the key may not use, are refused", async () => {
+  const requestState = await stateOf('acme', 'dear');
+  const mallory = await spine.tenant('mallory', '1');
+  const limited = await spine.tenant('tester', '0', { allowedServices: ['gratis'] });
+  const params = { requestState, inputResponses: {} };
+  expect((await callTool(spine, 'acme', 'dear', {}, { key: mallory.key, params })).message.error?.code).toBe(-32_602);
+  expect((await callTool(spine, 'gratis', 'dear', {}, { key: limited.key, params })).status).toBe(403);
+  expect((await goOn('acme', 'dear', requestState)).cost).toBe(500_000n);
+});
+
+test('a call that is wrapped costs what the tool costs', async () => {
+  const requestState = await stateOf('acme', 'dear');
+  await goOn('acme', 'dear', requestState);
+  const before = (await spine.balance()).available;
+  const wrapped = { name: 'call_tool', arguments: { name: 'acme__dear' }, requestState, inputResponses: {} };
+  expect((await modernPost(spine, '/mcp', 'tools/call', wrapped)).message.result['resultType']).toBe('complete');
+  await spine.quiet();
+  expect(before - (await spine.balance()).available).toBe(500_000n);
+  for (const name of ['call_tool', '__proto__', 'constructor__x', 'acme____proto__', 'acme__toString'])
+    expect((await modernPost(spine, '/mcp', 'tools/call', { ...wrapped, arguments: { name } })).message.error?.code).toBe(-32_602);
+  expect(before - (await spine.balance()).available).toBe(500_000n);
+  expect(await spine.faults()).toEqual([]);
+});
+
+test.each(['__proto__', 'constructor', 'toString'])('a tool named %s has the price of any other', async (name) => {
+  expect((await goOn('acme', name, await stateOf('acme', 'cheap'))).cost).toBe(1_000n);
+});
+
+test('a client without an envelope goes on as well: the server gets its own state', async () => {
+  const requestState = await stateOf('acme', 'cheap');
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'cheap', arguments: {}, requestState } };
+  expect(
+    await (
+      await fetch(`${spine.origin}/mcp/acme`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    ).json(),
+  ).toMatchObject({ result: { resultType: 'complete' } });
+  expect(server.asked.at(-1)!.params['requestState']).toBe('its own');
+  await spine.quiet();
+  expect(await spine.faults()).toEqual([]);
+});
+
+test('whoever listens with an idempotency key that is none is no danger', async () => {
+  const seen: unknown[] = [];
+  const onRejection = (reason: unknown) => void seen.push(reason);
+  process.on('unhandledRejection', onRejection);
+  const listen = { notifications: { resourceSubscriptions: ['acme+file:///x'] } };
+  const listening = modernPost(spine, '/mcp', 'subscriptions/listen', listen, {
+    headers: { 'idempotency-key': 'x'.repeat(300) },
+    signal: AbortSignal.timeout(300),
+  });
+  await expect(listening).rejects.toThrow();
+  process.off('unhandledRejection', onRejection);
+  expect(seen).toEqual([]);
+});
