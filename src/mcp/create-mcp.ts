@@ -34,7 +34,7 @@ import { createRunTurn, pinned } from './run-turn.ts';
 import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
 import { createSeals } from './seal.ts';
 import { createServers } from './servers.ts';
-import { createServiceListens } from './service-listens.ts';
+import { createBoundedListens } from './bounded-listens.ts';
 import { createSessionDoor } from './session-door.ts';
 import { createSessions } from './sessions.ts';
 import { createStandalone } from './standalone.ts';
@@ -159,7 +159,7 @@ export function createMcp(options: McpOptions): Mcp {
   });
   const { receipts } = config.billing;
   const toService = createStandalone({ runTurn, seals, receipts });
-  const serviceListens = createServiceListens({ toService, max: config.mcp.listensMax });
+  const boundedListens = createBoundedListens({ toService, max: config.mcp.listensMax });
   const aggregate = createAggregate({ catalogue, version });
   const aggregateListens = createAggregateListens({ aggregate, catalogue, toService, max: config.mcp.listensMax, bytesMax: replyBytesMax });
   const toAll = createAggregateDoor({ aggregate, toService, listen: aggregateListens.listen });
@@ -198,7 +198,7 @@ export function createMcp(options: McpOptions): Mcp {
       limits: config.limits,
       keepAlive,
       standalone: (service, request, knock, answer) =>
-        service === null ? toAll(knock.selection, request, knock, answer) : serviceListens.run(service, request, knock, answer),
+        service === null ? toAll(knock.selection, request, knock, answer) : boundedListens.run(service, request, knock, answer),
       legacy: {
         post: (service, ...request) => doorOf(service).post(service, ...request),
         listen: (service, ...request) => doorOf(service).listen(service, ...request),
@@ -210,11 +210,11 @@ export function createMcp(options: McpOptions): Mcp {
     counts: () => ({
       sessions: sessions.count + legacyAggregate.sessions.count,
       heldCalls: held.size,
-      listens: listens.count + serviceListens.count + aggregateListens.count + legacyAggregate.listens.count,
+      listens: listens.count + boundedListens.count + aggregateListens.count + legacyAggregate.listens.count,
     }),
     drain() {
       listens.drain();
-      serviceListens.drain();
+      boundedListens.drain();
       aggregateListens.drain();
       legacyAggregate.drain();
       partListens.drain();

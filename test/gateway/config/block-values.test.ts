@@ -274,7 +274,11 @@ test.each(Object.entries(CASES))('every option of [[%s]] has a case', (table, ca
 describe.each(all)('%s.%s', (table, option, one) => {
   // A default block has per_second as a table of its own.
   const written = (value: string | null): string =>
-    block(table, { ...(table === 'videos' && option === 'pricing.per_second' ? { 'pricing.per_second.720p': null } : {}), ...one.with, [option]: value });
+    block(table, {
+      ...(table === 'videos' && option === 'pricing.per_second' ? { 'pricing.per_second.720p': null } : {}),
+      ...one.with,
+      [option]: value,
+    });
 
   test('is set by the file', () => {
     expect(one.of(load(written(one.toml)))).toEqual(one.is);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
-import { createServiceListens } from '../../../src/mcp/service-listens.ts';
+import { createBoundedListens } from '../../../src/mcp/bounded-listens.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 
 const LISTEN = { notifications: { toolsListChanged: true } };
@@ -40,7 +40,7 @@ test('a place is free again when its stream is over, however that ends', async (
   const knock = { caller: account, requestId: 'r', headers: {}, selection: null, gone: new AbortController().signal };
   const request = { client: 'modern', message: { id: 1, idText: '1', method: 'subscriptions/listen' }, capabilities: {}, events: true } as never;
   let runs = 0;
-  const listens = createServiceListens({
+  const listens = createBoundedListens({
     max: 1,
     lastsMs: 5,
     async toService(_service, _request, { gone }, answer) {

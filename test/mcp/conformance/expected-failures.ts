@@ -26,7 +26,8 @@ export const FIXTURE_ITSELF: Readonly<Record<'modern' | 'legacy', Expected>> = {
   legacy: {},
 };
 
-const ONE_STREAM = 'Where a server closes the stream of a call to be polled, the gateway goes on with it: its client sees one stream, which is not closed.';
+const ONE_STREAM =
+  'Where a server closes the stream of a call to be polled, the gateway goes on with it: its client sees one stream, which is not closed.';
 
 /** What fails through the gateway. Where both sides speak one era, nothing that does not fail without it. */
 export const THROUGH_THE_GATEWAY: Readonly<Record<Combination, Expected>> = {

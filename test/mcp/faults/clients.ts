@@ -67,8 +67,11 @@ export const callMessage = (tool: string, args: object = {}, id: string | number
   params: { name: tool, arguments: args, ...(meta ? { _meta: meta } : {}) },
 });
 
+/** No request of a session has the id of another. */
+let lastId = 100;
+
 /** Calls a tool in a session; the response message and its HTTP status. */
-export async function callIn(session: OldSession, tool: string, args: object = {}, id: string | number = 1, meta?: object) {
+export async function callIn(session: OldSession, tool: string, args: object = {}, id: string | number = ++lastId, meta?: object) {
   const reply = await send(session, callMessage(tool, args, id, meta));
   return { status: reply.status, message: await lastOf(reply) };
 }

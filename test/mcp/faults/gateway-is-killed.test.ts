@@ -7,11 +7,14 @@ import { DOMAIN } from '../../support/wallets.ts';
 import { callTool, toolToml } from '../calls/modern-post.ts';
 import { startLegacyServer } from '../modern-to-legacy/legacy-server.ts';
 import { callIn, endSession, listenIn, listenModern, openSession } from './clients.ts';
-import { commandTool } from './tool-services.ts';
+import { commandTool } from './offered-tools.ts';
 
 // The gateway's process is killed in the middle of everything, and starts again on its database. Its provider dials in again.
 
-test('what ran is not charged, sessions go on where they were, and nothing stays behind in the proxy', async () => {
+/** Processes are started, on a machine that may be busy. */
+const SLOW = { timeout: 90_000 };
+
+test('what ran is not charged, sessions go on where they were, and nothing stays behind in the proxy', SLOW, async () => {
   const legacy = await startLegacyServer();
   const kept = commandTool('tunnel/kept');
   const brief = commandTool('tunnel/brief', 'session_idle_ms = 1000\n');

@@ -6,9 +6,12 @@ import { solanaWallet } from '../../support/wallets.ts';
 import { callTool, toolToml } from '../calls/modern-post.ts';
 import { startLegacyServer } from '../modern-to-legacy/legacy-server.ts';
 import { callIn, listenIn, listenModern, openSession } from './clients.ts';
-import { commandTool } from './tool-services.ts';
+import { commandTool } from './offered-tools.ts';
 
 // The proxy of a provider is killed and comes back, in whatever a client of either era was doing behind it.
+
+/** Processes are started, on a machine that may be busy. */
+const SLOW = { timeout: 90_000 };
 
 const OK = '{"resultType":"complete","content":[{"type":"text","text":"here"}]}';
 
@@ -44,7 +47,7 @@ async function startWorld() {
 
 const free = async ({ spine }: Awaited<ReturnType<typeof startWorld>>) => (await spine.balance()).available;
 
-test('in the middle of calls: each ends with an error at once and costs nothing, and the sessions go on when it is back', async () => {
+test('in the middle of calls: each ends with an error at once and costs nothing, and the sessions go on when it is back', SLOW, async () => {
   const world = await startWorld();
   const { spine, legacy, modern, command } = world;
   const sessions = {
@@ -85,7 +88,7 @@ test('in the middle of calls: each ends with an error at once and costs nothing,
   expect(await free(world)).toBe(before);
 });
 
-test('while a call is held: its lock is not charged, the next round is an error, and a call from the beginning goes well', async () => {
+test('while a call is held: its lock is not charged, the next round is an error, and a call from the beginning goes well', SLOW, async () => {
   const world = await startWorld();
   const { spine } = world;
   const before = await free(world);
@@ -111,7 +114,7 @@ test('while a call is held: its lock is not charged, the next round is an error,
   expect(await free(world)).toBe(before - 1_000n);
 });
 
-test('while clients listen: a stream ends, or goes on when it is back; and they can listen again', async () => {
+test('while clients listen: a stream ends, or goes on when it is back; and they can listen again', SLOW, async () => {
   const world = await startWorld();
   const { spine, legacy } = world;
   const session = await openSession(spine, 'tunnel/legacy');

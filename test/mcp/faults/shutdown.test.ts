@@ -8,9 +8,12 @@ import { callTool, toolToml } from '../calls/modern-post.ts';
 import { startLegacyServer } from '../modern-to-legacy/legacy-server.ts';
 import { events, startScripted } from '../sessions/scripted-server.ts';
 import { callIn, listenIn, listenModern, openSession, type Listening } from './clients.ts';
-import { commandTool } from './tool-services.ts';
+import { commandTool } from './offered-tools.ts';
 
 // SIGTERM with everything open that MCP can have open: calls finish, those who only listen are sent away, what is held is let go.
+
+/** Processes are started, on a machine that may be busy. */
+const SLOW = { timeout: 90_000 };
 
 const DRAIN_MS = 20_000;
 /** What a stopping gateway may write is of this level at most. */
@@ -56,7 +59,7 @@ async function startWorld(drainMs: number, more = '') {
   return { legacy, modern, gateway, door, money };
 }
 
-test('calls finish and are paid, listeners and held calls hold nothing up, and sessions go on after the restart', async () => {
+test('calls finish and are paid, listeners and held calls hold nothing up, and sessions go on after the restart', SLOW, async () => {
   const { legacy, modern, gateway, door, money } = await startWorld(DRAIN_MS);
   const command = commandTool('tunnel/command');
   const proxy = await dialIn({ router: door.origin, services: command.toml, limits: { toolStop: { termMs: 100, killMs: 500 } } });
@@ -102,7 +105,7 @@ test('calls finish and are paid, listeners and held calls hold nothing up, and s
   expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
 });
 
-test('calls past the limit are cut and not charged; one that asks its client meanwhile is an error at once', async () => {
+test('calls past the limit are cut and not charged; one that asks its client meanwhile is an error at once', SLOW, async () => {
   const [called, ask] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const question = {
     jsonrpc: '2.0',

@@ -3,7 +3,7 @@ import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { startTunnelSpine, until } from '../../support/tunnel-spine.ts';
 import { callTool } from '../calls/modern-post.ts';
 import { callIn, endSession, listenIn, openSession } from './clients.ts';
-import { commandTool } from './tool-services.ts';
+import { commandTool } from './offered-tools.ts';
 
 // The connection between a proxy and its gateway is cut; both live on, and so do the processes of the tool. The proxy dials in again.
 

@@ -7,7 +7,7 @@ import { UNHURRIED, type Spine } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 import { callIn, endSession, listenIn, openSession, send, type OldSession } from './clients.ts';
-import { commandTool } from './tool-services.ts';
+import { commandTool } from './offered-tools.ts';
 
 // Two gateways of one database: what a client begins at one, it goes on with at the other.
 

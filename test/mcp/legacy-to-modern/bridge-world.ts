@@ -188,7 +188,7 @@ export async function startBridge(
     session: (params = {}) => newSession(offer, params),
     async initialize(requested) {
       const frames = run(
-        // oxlint-disable-next-line require-yield
+        // oxlint-disable-next-line require-yield -- the answer is all there is
         async function* initialize({ facts }) {
           return {
             usage: null,

@@ -6,7 +6,7 @@ import type { StandaloneRun } from './standalone.ts';
 import { createTally } from './tally.ts';
 
 /** `subscriptions/listen` at single services, within bounds. */
-export interface ServiceListens {
+export interface BoundedListens {
   /** Every other method passes. */
   readonly run: StandaloneRun;
   /** Streams that are open. */
@@ -15,7 +15,7 @@ export interface ServiceListens {
   drain(): void;
 }
 
-export interface ServiceListensOptions {
+export interface BoundedListensOptions {
   readonly toService: StandaloneRun;
   /** Streams of one account: each holds one of the connections to its server that others' calls need. */
   readonly max: number;
@@ -23,7 +23,7 @@ export interface ServiceListensOptions {
 }
 
 /** A stream is ended in good order before the clock of its call would end it as a provider that is too slow. */
-export function createServiceListens({ toService, max, lastsMs = LISTEN_MS }: ServiceListensOptions): ServiceListens {
+export function createBoundedListens({ toService, max, lastsMs = LISTEN_MS }: BoundedListensOptions): BoundedListens {
   const ofAccount = createTally();
   const open = new Set<AbortController>();
   let draining = false;
