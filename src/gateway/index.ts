@@ -20,7 +20,7 @@ export type { UpstreamExchange, UpstreamReply } from './upstream/upstream.ts';
 export { createCheck, MUST_BE } from './schema-check.ts';
 export * from './limits/rate-headers.ts';
 export { formatUsd, MoneyError, parseRates, ratesToUsd, toUsdNumber, unitUsd } from '#billing';
-export type { EndFrame, Frame, MicroUsd, Rates, SettledFrame, Settlement, Usage } from '#billing';
+export type { EndFrame, Frame, MicroUsd, Price, Rates, SettledFrame, Settlement, Usage } from '#billing';
 export { createLocalLimiter } from './limits/local-limiter.ts';
 export { createRateLimiter, type RateLimiterOptions } from './limits/redis-limiter.ts';
 export * from './auth/index.ts';

@@ -87,6 +87,8 @@ const OWN_REPLY_BYTES_MAX = 16 * 1024 * 1024;
 export function createMcp(options: McpOptions): Mcp {
   const { pipeline, catalog, config, now, version } = options;
   const { replyBytesMax } = config.upstream;
+  // Cancelling is leaving: both have the same time to be paid for what is done all the same.
+  const cancelGraceMs = config.billing.drainMs;
   const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/mcp' });
   const keepAlive = createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS);
   const seals = createSeals({ secret: options.secret, ttlMs: STATE_TTL_MS, now });
@@ -133,8 +135,8 @@ export function createMcp(options: McpOptions): Mcp {
   const { schemaOf } = catalogue;
   const decorate = createDecorate({ catalogue, now });
   const modernToModern = createModernToModern({ seals, replyBytesMax, schemaOf, version });
-  const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew });
-  const bridge = createLegacyToModern({ clientRequests, schemaOf, replyBytesMax });
+  const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs });
+  const bridge = createLegacyToModern({ clientRequests, schemaOf, replyBytesMax, cancelGraceMs });
   const listens = createListens({ max: config.mcp.listensMax, bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern });
   const replays = createReplays({ now });
 

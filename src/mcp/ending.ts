@@ -1,18 +1,16 @@
 import { UpstreamFailure, type Offer, type ProviderFlag, type ReplyEnd, type Usage } from '#gateway';
 import { isObject, type RequestMessage, type ResponseMessage } from './message.ts';
+import { hasOwnPrice } from './tool-price.ts';
 import type { McpTail } from './turn.ts';
 
 /** `_meta` of a result in which a tool reports what it used: `{"completion": 120, "second": 3}`. */
 export const USAGE_META = 'tollgate/usage';
 
-/** Results that are not the end of the work: the client, or a task, goes on with it. */
-const PENDING: ReadonlySet<unknown> = new Set(['input_required', 'task']);
-
 const FREE = { usage: null, outcome: 'free', estimated: false } as const;
 
 /**
  * How a server's response ends the call that it answers. An error, a result with `isError`, and every method that is free by the table cost nothing;
- * a result that waits for input keeps the lock; else the call is charged, by what the tool reported where the offer is priced by that. Throws
+ * a result that waits for input keeps the lock, for the round that goes on with it; else the call is charged, by what the tool reported where the offer is priced by that. Throws
  * UpstreamFailure where its client could make nothing of it.
  */
 export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
@@ -22,9 +20,10 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   if (request.method !== 'tools/call') return { ...FREE, finishReason: null, flags: [], tail };
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
   if (isError === true) return { ...FREE, finishReason: 'isError', flags: [], tail };
-  if (PENDING.has(resultType)) return { ...FREE, outcome: 'pending', finishReason: String(resultType), flags: [], tail };
-  if (isTask(task) && (result as { content?: unknown }).content === undefined)
-    return { ...FREE, outcome: 'pending', finishReason: 'task', flags: [], tail };
+  if (resultType === 'input_required') return { ...FREE, outcome: 'pending', finishReason: resultType, flags: [], tail };
+  // Nobody asked for a task, and nobody can fetch what it comes to.
+  if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
+    return { ...FREE, finishReason: 'task', flags: ['malformed_reply'], tail };
   const { usage, flags } = usageOf(request, offer, meta);
   return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
 }
@@ -49,7 +48,7 @@ const isTask = (task: unknown) => typeof task === 'object' && task !== null && '
 
 /** One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and told of the provider. */
 function usageOf(request: RequestMessage, offer: Offer, meta: unknown): { usage: Usage | null; flags: readonly ProviderFlag[] } {
-  if (offer.priceCap === null || Object.hasOwn(offer.variants, String(request.params?.['name']))) return { usage: { call: 1n }, flags: [] };
+  if (offer.priceCap === null || hasOwnPrice(offer, request.params?.['name'])) return { usage: { call: 1n }, flags: [] };
   const claim = (meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META];
   if (claim === undefined || claim === null) return { usage: null, flags: ['usage_missing'] };
   if (typeof claim !== 'object') return { usage: null, flags: ['usage_invalid'] };

@@ -2,12 +2,18 @@ import { isObject, type RawMessage } from './message.ts';
 import { membersOf, splice, withMembers, type Span } from './raw-json.ts';
 
 /**
- * A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent. Values are JSON text. `read` is the
+ * A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent. Values are JSON text, null removes. `read` is the
  * message as it was parsed, where it was: a result without `_meta`, as most are, is then not looked through again.
  */
-export function withMeta(text: string, of: 'params' | 'result', meta: Readonly<Record<string, string>>, read: RawMessage | null = null): string {
+export function withMeta(
+  text: string,
+  of: 'params' | 'result',
+  meta: Readonly<Record<string, string | null>>,
+  read: RawMessage | null = null,
+): string {
   const holder = (read?.members ?? membersOf(text)).get(of);
   const made = `{${Object.entries(meta)
+    .filter(([, value]) => value !== null)
     .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
     .join(',')}}`;
   if (!holder) return splice(text, [withMembers(text, { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, { [of]: `{"_meta":${made}}` })]);

@@ -31,6 +31,7 @@ import { onceOnly } from './once-only.ts';
 import { elementsOf, membersOf, RawJsonError, splice } from './raw-json.ts';
 import { ERROR, MODERN, modernStatusOf, type MethodRule } from './revisions.ts';
 import type { Servers } from './servers.ts';
+import { hasOwnPrice, priceOfTool } from './tool-price.ts';
 import type { Continued, Leg, McpTail, ServerFacts, Turn } from './turn.ts';
 
 export interface RunTurnDeps {
@@ -157,7 +158,6 @@ function toCallRequest(deps: RunTurnDeps, request: TurnRequest, turn: Turn): Cal
   const { message, caller, continued } = turn;
   const billed = request.rule.billing === 'billed';
   const tool = billed ? toolOf(message) : null;
-  const ownPrice = (offer: Offer) => (tool !== null && Object.hasOwn(offer.variants, tool) ? offer.variants[tool]! : null);
   return {
     primitive: 'tool',
     caller,
@@ -172,11 +172,13 @@ function toCallRequest(deps: RunTurnDeps, request: TurnRequest, turn: Turn): Cal
     free: billed ? null : message.method,
     facts: factsOf(turn),
     continues: billed ? (continued?.callId ?? null) : null,
-    price: (offer) => ownPrice(offer) ?? offer.price,
+    price: (offer) => priceOfTool(offer, tool),
     estimate(offer) {
       if (tool !== null && deps.lacks(offer, tool))
         throw new GatewayError('unprocessable', `${offer.provider.name} has no tool ${printable(tool)}`, { param: 'name' });
-      return offer.priceCap !== null && ownPrice(offer) === null ? { costMax: offer.priceCap } : { call: 1n };
+      if (continued !== null && continued.price !== priceOfTool(offer, tool).id)
+        throw new GatewayError('unprocessable', PRICE_CHANGED, { param: 'params.requestState' });
+      return offer.priceCap !== null && !hasOwnPrice(offer, tool) ? { costMax: offer.priceCap } : { call: 1n };
     },
     metadata: null,
     traceparent: request.traceparent,
@@ -187,6 +189,8 @@ function toCallRequest(deps: RunTurnDeps, request: TurnRequest, turn: Turn): Cal
 
 /** A stream that only listens is ended before the clock of its call ends it. */
 const LISTEN_CALL_MS = LISTEN_MS + 60_000;
+
+const PRICE_CHANGED = 'The price of this tool has changed since the call began: make the request again from its beginning';
 
 const TOOL_NAME_MAX = 256;
 
@@ -286,7 +290,8 @@ function withCost({ text, message }: McpTail, { id }: Call, cost: string, receip
   const read = message?.text === text ? message : null;
   if (!(read?.members ?? membersOf(text)).has('result')) return text;
   const generation = { 'tollgate/generation': JSON.stringify({ id, cost, currency: 'USDC' }) };
-  const told = receipt === null ? generation : { ...generation, 'tollgate/receipt': JSON.stringify(receipt) };
+  // What a server writes there itself is no receipt of this gateway.
+  const told = { ...generation, 'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt) };
   try {
     return withMeta(text, 'result', told, read);
   } catch (error) {

@@ -14,7 +14,8 @@ export interface SealsOptions {
   readonly now: () => number;
 }
 
-const TEXT_MAX = 64 * 1024;
+/** As much as comes in a request. */
+const TEXT_MAX = 1024 * 1024;
 
 export function createSeals({ secret, ttlMs, now }: SealsOptions): Seals {
   const tagOf = (account: string, payload: string) => createHmac('sha256', secret).update(`${account}\n${payload}`).digest();

@@ -31,6 +31,8 @@ export interface Continued {
   /** Id of the pending call whose lock this turn takes over. */
   readonly callId: string;
   readonly offerId: string;
+  /** Id of the price at which the call began. It goes on at no other. */
+  readonly price: string;
   /** The server's own `requestState` where it is modern; null where it gave none. */
   readonly state: string | null;
   /** Where a legacy server's call is held; null for a modern server. */

@@ -11,7 +11,7 @@ import { askClient } from './legacy-to-modern/ask-client.ts';
 import { readAsked, type Asked } from './legacy-to-modern/input-requests.ts';
 import { createListenModern, type ListenModern } from './legacy-to-modern/listen-modern.ts';
 import { answerHere } from './legacy-to-modern/own-answers.ts';
-import { createRunningRequests } from './legacy-to-modern/running-requests.ts';
+import { createRunningRequests, type Running } from './legacy-to-modern/running-requests.ts';
 import { broken, createServerExchange, type Round, type ServerExchangeOptions } from './legacy-to-modern/server-exchange.ts';
 import { createSubscriptions } from './legacy-to-modern/subscriptions.ts';
 import { toLegacyResponse } from './legacy-to-modern/to-legacy.ts';
@@ -29,6 +29,8 @@ export interface LegacyToModern {
 
 export interface LegacyToModernOptions extends ServerExchangeOptions {
   readonly clientRequests: ClientRequests;
+  /** How long a tool whose call was cancelled may still answer, and is paid if it does; default not at all. */
+  readonly cancelGraceMs?: number;
 }
 
 /** How often a server may ask for more before it answers. */
@@ -37,7 +39,7 @@ const ROUNDS_MAX = 16;
 const PACE_MS = 250;
 
 export function createLegacyToModern(options: LegacyToModernOptions): LegacyToModern {
-  const { clientRequests, replyBytesMax } = options;
+  const { clientRequests, replyBytesMax, cancelGraceMs = 0 } = options;
   const exchange = createServerExchange(options);
   const requests = createRunningRequests();
   const subscriptions = createSubscriptions();
@@ -47,9 +49,10 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     if (!session) throw new Error('a request without a session is none of this bridge');
     const own = await answerHere(message, session, place.facts, subscriptions, place.signal);
     if (own !== null) return endWith(turn, place, own);
-    const running = requests.start(session.id, message.id);
+    // To a modern server, cancelling is closing the stream: a tool that acts at once and answers late would have worked for nothing.
+    const running = requests.start(session.id, message.id, message.method === 'tools/call' ? cancelGraceMs : 0);
     try {
-      return yield* converse(turn, session, place, running.cancelled);
+      return yield* converse(turn, session, place, running);
     } catch (error) {
       if (running.cancelled.aborted) return CANCELLED;
       throw error instanceof RawJsonError ? broken(`the provider's answer is no MCP: ${error.message}`, error) : error;
@@ -62,9 +65,9 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     turn: Turn,
     session: LegacySession,
     place: Place,
-    cancelled: AbortSignal,
+    { unwanted, cancelled }: Running,
   ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-    const signal = AbortSignal.any([place.signal, cancelled]);
+    const signal = AbortSignal.any([place.signal, unwanted]);
     let continued: Round['continued'] = {};
     for (let number = 1; ; number++) {
       const response = yield* exchange(turn, session, place, { number, continued }, cancelled);

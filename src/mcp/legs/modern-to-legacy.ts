@@ -6,6 +6,7 @@ import { LATE } from '../mailbox.ts';
 import { errorText, isObject, parseMessage, resultText, type JsonRpcError, type RequestMessage, type ResponseMessage } from '../message.ts';
 import { nameOf } from '../param-headers.ts';
 import { ERROR, MODERN_METHODS, modernStatusOf } from '../revisions.ts';
+import { priceOfTool } from '../tool-price.ts';
 import type { Seals } from '../seal.ts';
 import type { Continued, Leg, McpTail, Place, Turn } from '../turn.ts';
 import type { UpstreamSessions } from '../upstream-sessions.ts';
@@ -104,7 +105,8 @@ export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: M
 
   /** The result that asks the client. `heldId`: null where nothing is held, and the next round makes the request anew. */
   function askClient(turn: Turn, place: Place, inputRequests: string, heldId: string | null): ReplyEnd {
-    const continued: Continued = { callId: turn.callId, offerId: place.offer.id, state: null, held: heldId };
+    const { id: price } = priceOfTool(place.offer, turn.message.params?.['name']);
+    const continued: Continued = { callId: turn.callId, offerId: place.offer.id, price, state: null, held: heldId };
     const state = JSON.stringify(seals.seal(turn.caller.account, continued));
     const result = `{"resultType":"input_required","inputRequests":${inputRequests},"requestState":${state}}`;
     return endWith(turn, place, turn.toClient(resultText(turn.message.idText, result)));

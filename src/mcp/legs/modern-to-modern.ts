@@ -1,6 +1,7 @@
 import { UpstreamFailure, type Offer, type ReplyEnd, type UpstreamReply } from '#gateway';
 import { toEnd } from '../ending.ts';
 import { errorText, isObject, parseMessage, type ResponseMessage } from '../message.ts';
+import { priceOfTool } from '../tool-price.ts';
 import { standardHeaders } from '../param-headers.ts';
 import { withMeta } from '../meta.ts';
 import { splice, withMembers, type Member } from '../raw-json.ts';
@@ -89,8 +90,14 @@ function withState(text: string, params: Member, { state }: Continued): string {
 }
 
 /** The `requestState` that the client is given, as JSON text: it brings the next round back to this offer, under this call's lock. */
-function sealState(seals: Seals, { caller, callId }: Turn, offer: Offer, state: unknown): string {
-  const continued: Continued = { callId, offerId: offer.id, state: typeof state === 'string' ? state : null, held: null };
+function sealState(seals: Seals, { caller, callId, message }: Turn, offer: Offer, state: unknown): string {
+  const continued: Continued = {
+    callId,
+    offerId: offer.id,
+    price: priceOfTool(offer, message.params?.['name']).id,
+    state: typeof state === 'string' ? state : null,
+    held: null,
+  };
   return JSON.stringify(seals.seal(caller.account, continued));
 }
 

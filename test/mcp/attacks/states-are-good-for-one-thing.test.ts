@@ -41,9 +41,16 @@ async function goOn(service: string, tool: string, requestState: unknown, option
   return { reply, cost: before - (await total()) };
 }
 
-test('the price is that of the tool that is called, whichever one asked', async () => {
-  expect((await goOn('acme', 'dear', await stateOf('acme', 'cheap'))).cost).toBe(500_000n);
-  expect((await goOn('acme', 'cheap', await stateOf('acme', 'dear'))).cost).toBe(1_000n);
+test.each([
+  ['cheap', 'dear', 1_000n],
+  ['dear', 'cheap', 500_000n],
+])('the state of a call of %s is refused for %s, which costs something else, and stays good for its own', async (asked, named, cost) => {
+  const requestState = await stateOf('acme', asked);
+  const seen = server.asked.length;
+  const refused = await callTool(spine, 'acme', named, {}, { params: { requestState, inputResponses: {} } });
+  expect(refused.message.error?.code).toBe(-32_602);
+  expect(server.asked.length).toBe(seen);
+  expect((await goOn('acme', asked, requestState)).cost).toBe(cost);
 });
 
 test('the service is the one that asked, at its price, wherever the state is sent', async () => {
