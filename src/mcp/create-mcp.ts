@@ -15,7 +15,7 @@ import {
 } from '#gateway';
 import { createAggregate } from './aggregate/aggregate.ts';
 import { createLegacyAggregate } from './aggregate/legacy-aggregate.ts';
-import { createAggregateListens } from './aggregate/listen.ts';
+import { createAggregateListen } from './aggregate/listen.ts';
 import { createAggregateDoor } from './aggregate/standalone-door.ts';
 import { createDecorate } from './catalogue/decorate.ts';
 import { createToolCatalogue } from './catalogue/tool-catalogue.ts';
@@ -27,14 +27,15 @@ import { createLegacyToModern } from './legs/legacy-to-modern.ts';
 import { initializeResult } from './legs/legacy-to-modern/initialize-result.ts';
 import { createModernToLegacy } from './legs/modern-to-legacy.ts';
 import { createModernToModern } from './legs/modern-to-modern.ts';
-import { createListens } from './listen.ts';
+import { createListen } from './listen.ts';
+import { createListenPlaces } from './listen-places.ts';
 import { createOwnLists } from './own-lists.ts';
 import { createReplays } from './replays.ts';
 import { createRunTurn, pinned } from './run-turn.ts';
 import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
 import { createSeals } from './seal.ts';
 import { createServers } from './servers.ts';
-import { createBoundedListens } from './bounded-listens.ts';
+import { boundedListens } from './bounded-listens.ts';
 import { createSessionDoor } from './session-door.ts';
 import { createSessions } from './sessions.ts';
 import { createStandalone } from './standalone.ts';
@@ -137,7 +138,9 @@ export function createMcp(options: McpOptions): Mcp {
   const modernToModern = createModernToModern({ seals, replyBytesMax, schemaOf, version });
   const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs });
   const bridge = createLegacyToModern({ clientRequests, schemaOf, replyBytesMax, cancelGraceMs });
-  const listens = createListens({ max: config.mcp.listensMax, bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern });
+  const places = createListenPlaces({ max: config.mcp.listensMax });
+  const listening = { bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern };
+  const listen = createListen({ ...listening, places });
   const replays = createReplays({ now });
 
   const runTurn = createRunTurn({
@@ -161,24 +164,20 @@ export function createMcp(options: McpOptions): Mcp {
   });
   const { receipts } = config.billing;
   const toService = createStandalone({ runTurn, seals, receipts });
-  const boundedListens = createBoundedListens({ toService, max: config.mcp.listensMax });
+  const toServiceInPlaces = boundedListens(toService, places);
   const aggregate = createAggregate({ catalogue, version });
-  const aggregateListens = createAggregateListens({ aggregate, catalogue, toService, max: config.mcp.listensMax, bytesMax: replyBytesMax });
-  const toAll = createAggregateDoor({ aggregate, toService, listen: aggregateListens.listen });
+  const listenToAll = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
+  const toAll = createAggregateDoor({ aggregate, toService, listen: listenToAll });
   const toSessions = { pipeline, sessions, replays, servers, runTurn, raw, bridge, clientRequests, receipts, keepAlive, onError };
-  const sessionDoor = createSessionDoor({ ...toSessions, listens });
+  const sessionDoor = createSessionDoor({ ...toSessions, listen });
   // A stream of the aggregate is counted as one, whatever it is made of. Each part of it is a session, and no session has two.
-  const partListens = createListens({
-    max: config.mcp.sessionsMax,
-    bytesMax: replyBytesMax,
-    renew: sessions.renew,
-    listenModern: bridge.listenModern,
-  });
+  const partPlaces = createListenPlaces({ max: config.mcp.sessionsMax });
   const legacyAggregate = createLegacyAggregate({
     ...toSessions,
     aggregate,
     catalogue,
-    listens: partListens,
+    listen: createListen({ ...listening, places: partPlaces }),
+    places,
     store: options.sessions,
     config: config.mcp,
     bytesMax: replyBytesMax,
@@ -200,7 +199,7 @@ export function createMcp(options: McpOptions): Mcp {
       limits: config.limits,
       keepAlive,
       standalone: (service, request, knock, answer) =>
-        service === null ? toAll(knock.selection, request, knock, answer) : boundedListens.run(service, request, knock, answer),
+        service === null ? toAll(knock.selection, request, knock, answer) : toServiceInPlaces(service, request, knock, answer),
       legacy: {
         post: (service, ...request) => doorOf(service).post(service, ...request),
         listen: (service, ...request) => doorOf(service).listen(service, ...request),
@@ -212,14 +211,11 @@ export function createMcp(options: McpOptions): Mcp {
     counts: () => ({
       sessions: sessions.count + legacyAggregate.sessions.count,
       heldCalls: held.size,
-      listens: listens.count + boundedListens.count + aggregateListens.count + legacyAggregate.listens.count,
+      listens: places.count,
     }),
     drain() {
-      listens.drain();
-      boundedListens.drain();
-      aggregateListens.drain();
-      legacyAggregate.drain();
-      partListens.drain();
+      places.drain();
+      partPlaces.drain();
       catalogue.close();
       // Nobody can go on with what is held, as no round is taken any more. It would keep the tunnels that it runs through open.
       held.close();

@@ -1,6 +1,7 @@
 import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
 import { EventError, createEventReader, type SseEvent } from './event-reader.ts';
 import { isSessionLost, readRefusal, refuseOurs, sessionHeaders } from './legacy-server.ts';
+import { OVER, type ListenPlaces } from './listen-places.ts';
 import { errorText } from './message.ts';
 import { ERROR } from './revisions.ts';
 import type { RenewSession } from './session-renewal.ts';
@@ -19,75 +20,40 @@ export interface Listening {
   readonly ended: AbortSignal;
 }
 
-export interface Listens {
-  readonly listen: Listen;
-  /** Streams that are open. */
-  readonly count: number;
-  /** Ends all streams, as the gateway stops: their clients come back to another one. */
-  drain(): void;
-}
-
-export interface ListensOptions {
-  /** Streams of one account. */
-  readonly max: number;
+export interface ListenOptions {
+  readonly places: ListenPlaces;
   /** Longest event. */
   readonly bytesMax: number;
   readonly renew: RenewSession;
   /** For a session in front of a modern server. */
   readonly listenModern: (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
-  readonly lastsMs?: number;
 }
-
-/** A stream ends after this, so that it is no call that took too long; its client comes back. The wall-clock limit of its call is longer. */
-export const LISTEN_MS = 3_600_000;
 
 /** Sent at once, so that the client has the head of its stream before the first event. */
 const OPEN = Buffer.from(': listening\n\n');
-const OVER = new Error('the stream is over');
 
-export function createListens({ max, bytesMax, renew, listenModern, lastsMs = LISTEN_MS }: ListensOptions): Listens {
-  const byAccount = new Map<string, number>();
-  const open = new Set<AbortController>();
-  let draining = false;
-
-  async function* listen({ session, lastEventId, ended }: Listening, place: Place): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-    const { account } = session;
-    const others = byAccount.get(account) ?? 0;
-    if (others >= max) return refused(429, `This account listens on ${max} streams, which is as many as it may`);
-    if (draining || ended.aborted) return FINISHED;
-    byAccount.set(account, others + 1);
-    const stop = new AbortController();
-    open.add(stop);
-    const end = () => stop.abort(OVER);
-    const timer = setTimeout(end, lastsMs);
-    ended.addEventListener('abort', end, { once: true });
+export function createListen({ places, bytesMax, renew, listenModern }: ListenOptions): Listen {
+  return async function* listen({ session, lastEventId, ended }, place) {
+    const taken = places.take(session.account);
+    if (taken === null) {
+      if (places.draining) return FINISHED;
+      const { status, message } = places.refusal();
+      return refused(status, message);
+    }
+    ended.addEventListener('abort', taken.end, { once: true });
+    if (ended.aborted) taken.end();
     try {
-      const watched = { ...place, send: stoppable(place, stop.signal), signal: AbortSignal.any([place.signal, stop.signal]) };
+      if (taken.over.aborted) return FINISHED;
+      const watched = { ...place, send: stoppable(place, taken.over), signal: AbortSignal.any([place.signal, taken.over]) };
       if (place.facts.era === 'modern') return yield* listenModern(session, watched);
       return yield* listenLegacy(session, lastEventId, watched, { bytesMax, renew });
     } catch (error) {
-      if (stop.signal.aborted) return FINISHED;
+      if (taken.over.aborted) return FINISHED;
       throw error;
     } finally {
-      clearTimeout(timer);
-      ended.removeEventListener('abort', end);
-      stop.abort(OVER);
-      open.delete(stop);
-      const left = byAccount.get(account)! - 1;
-      if (left === 0) byAccount.delete(account);
-      else byAccount.set(account, left);
+      ended.removeEventListener('abort', taken.end);
+      taken.leave();
     }
-  }
-
-  return {
-    listen,
-    get count() {
-      return open.size;
-    },
-    drain() {
-      draining = true;
-      for (const stop of open) stop.abort(OVER);
-    },
   };
 }
 
@@ -105,7 +71,7 @@ async function* listenLegacy(
   session: LegacySession,
   lastEventId: string | null,
   place: Place,
-  { bytesMax, renew }: Pick<ListensOptions, 'bytesMax' | 'renew'>,
+  { bytesMax, renew }: Pick<ListenOptions, 'bytesMax' | 'renew'>,
 ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
   if (place.facts.bare) return NO_STREAM;
   const reply = await openStream(session, lastEventId, place, renew);

@@ -22,7 +22,7 @@ import {
 import type { Answer } from './answer.ts';
 import { asksForMoney, toMcpError } from './errors-mcp.ts';
 import { keptOutcome, withId } from './kept-outcome.ts';
-import { LISTEN_MS } from './listen.ts';
+import { LISTEN_MS } from './listen-places.ts';
 import { errorText, resultText, type RequestMessage } from './message.ts';
 import { paramHeaderFault } from './param-headers.ts';
 import { paymentRequired } from './payment-required.ts';

@@ -5,7 +5,8 @@ import { runFreeCall } from './free-call.ts';
 import { notifyInitialized } from './legacy-server.ts';
 import type { LegacyToLegacy } from './legs/legacy-to-legacy.ts';
 import type { LegacyToModern } from './legs/legacy-to-modern.ts';
-import { LISTEN_MS, type Listening, type Listens } from './listen.ts';
+import type { Listen, Listening } from './listen.ts';
+import { LISTEN_MS } from './listen-places.ts';
 import type { NotificationMessage, RequestId, RequestMessage, ResponseMessage } from './message.ts';
 import type { Recording } from './replays.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from './revisions.ts';
@@ -19,7 +20,7 @@ import type { McpTail, Place } from './turn.ts';
 export interface SessionTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly sessions: Pick<Sessions, 'open'>;
-  readonly listens: Pick<Listens, 'listen'>;
+  readonly listen: Listen;
   readonly servers: Servers;
   readonly runTurn: RunTurn;
   readonly raw: Pick<LegacyToLegacy, 'tell'>;
@@ -53,7 +54,7 @@ export interface RequestHow {
 const LISTEN_MARGIN_MS = 60_000;
 
 export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
-  const { sessions, listens, servers, pipeline } = deps;
+  const { sessions, listen, servers, pipeline } = deps;
 
   /** Runs what is not a request of the client as a free call at the offer of a session. */
   const at = (session: LegacySession, { caller, requestId }: Knock, method: string, talk: Talk) => ({
@@ -132,7 +133,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     },
 
     listen(listening, knock, onEvents) {
-      const call = at(listening.session, knock, 'listen', (place) => listens.listen(listening, place));
+      const call = at(listening.session, knock, 'listen', (place) => listen(listening, place));
       return runFreeCall(pipeline, { ...call, timeoutMs: LISTEN_MS + LISTEN_MARGIN_MS }, knock.gone, onEvents);
     },
   };

@@ -7,6 +7,7 @@ import { createParts, type Parts } from './parts.ts';
 import { createAggregateSessionDoor, type AggregateSessionDoorDeps } from './session-door.ts';
 import { createSessionStreams, type SessionStreamsDeps } from './session-streams.ts';
 import { createAggregateSessions, type AggregateSessions, type AggregateSessionsDeps } from './sessions.ts';
+import type { ListenPlaces } from '../listen-places.ts';
 
 export interface LegacyAggregateDeps
   extends
@@ -18,16 +19,14 @@ export interface LegacyAggregateDeps
   /** Those with single services. */
   readonly sessions: Sessions;
   readonly clientRequests: ClientRequests;
-  readonly config: AggregateSessionsDeps['config'] & { readonly listensMax: number };
+  readonly config: AggregateSessionsDeps['config'];
+  readonly places: ListenPlaces;
 }
 
 /** The aggregate for clients with sessions, as one thing. */
 export interface LegacyAggregate {
   readonly door: LegacyDoor;
   readonly sessions: Pick<AggregateSessions, 'count' | 'sweep' | 'close'>;
-  readonly listens: { readonly count: number };
-  /** Ends all streams, as the gateway stops. */
-  drain(): void;
 }
 
 export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregate {
@@ -36,7 +35,7 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
   const change: AggregateSessions['change'] = (session, apply) => sessions.change(session, apply);
   const parts: Parts = createParts({ ...deps, talk, change, max: config.sessionsMax, onOpened: (all, service) => streams.opened(all, service) });
   const sessions = createAggregateSessions({ ...deps, endParts: parts.end });
-  const streams = createSessionStreams({ ...deps, talk, parts, change, max: config.listensMax, onError });
+  const streams = createSessionStreams({ ...deps, talk, parts, change, onError });
   const door = createAggregateSessionDoor({ ...deps, sessions, parts, streams, talk, sessionsMax: config.sessionsMax });
-  return { door, sessions, listens: streams, drain: streams.drain };
+  return { door, sessions };
 }

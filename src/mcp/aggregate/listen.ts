@@ -4,6 +4,7 @@ import type { Kind } from '../catalogue/listing.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
 import { createEventReader, eventText } from '../event-reader.ts';
 import { errorText, isObject, parseMessage, resultText, type JsonObject, type RequestMessage } from '../message.ts';
+import type { ListenPlaces } from '../listen-places.ts';
 import { withMeta } from '../meta.ts';
 import { ERROR, META } from '../revisions.ts';
 import type { Knock, StandaloneRun } from '../standalone.ts';
@@ -14,22 +15,13 @@ import type { Scope } from './scope.ts';
 /** `subscriptions/listen` of a client of the aggregate. Resolves when the client left, or the stream's time is over. */
 export type AggregateListen = (message: RequestMessage, scope: Scope, knock: Knock, answer: Answer) => Promise<void>;
 
-export interface AggregateListens {
-  readonly listen: AggregateListen;
-  readonly count: number;
-  /** Ends all streams, as the gateway stops. */
-  drain(): void;
-}
-
-export interface AggregateListensOptions {
+export interface AggregateListenOptions {
   readonly aggregate: Pick<Aggregate, 'uriOf' | 'toClient' | 'exposeUri'>;
   readonly catalogue: Pick<ToolCatalogue, 'onChanged'>;
   readonly toService: StandaloneRun;
-  /** Streams of one account. */
-  readonly max: number;
+  readonly places: ListenPlaces;
   /** Longest event. */
   readonly bytesMax: number;
-  readonly lastsMs?: number;
 }
 
 /** The client's words for the lists that it wants to hear of. */
@@ -41,7 +33,6 @@ const CHANGES = {
 
 /** For the services to say which of their resources they will tell of. */
 const ACKNOWLEDGE_MS = 3_000;
-const HOUR_MS = 3_600_000;
 /** Before a service is asked again that ended its stream. */
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
@@ -52,26 +43,16 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
  * Changes of lists come from the catalogue, which hears of them from all servers; those of resources from the servers themselves, each asked by a call
  * of its own that ends with this one.
  */
-export function createAggregateListens(options: AggregateListensOptions): AggregateListens {
-  const { catalogue, max, lastsMs = HOUR_MS } = options;
-  const byAccount = new Map<string, number>();
-  const open = new Set<AbortController>();
-  let draining = false;
+export function createAggregateListen(options: AggregateListenOptions): AggregateListen {
+  const { catalogue, places } = options;
 
-  async function listen(message: RequestMessage, scope: Scope, knock: Knock, answer: Answer): Promise<void> {
-    const { account } = knock.caller;
-    const others = byAccount.get(account) ?? 0;
-    if (others >= max || draining) {
-      const text = draining ? 'The gateway is shutting down' : `This account listens on ${max} streams, which is as many as it may`;
-      return answer.end(errorText(message.idText, { code: ERROR.server, message: text }), draining ? 503 : 429);
+  return async (message, scope, knock, answer) => {
+    const place = places.take(knock.caller.account);
+    if (place === null) {
+      const { status, message: why } = places.refusal();
+      return answer.end(errorText(message.idText, { code: ERROR.server, message: why }), status);
     }
-    byAccount.set(account, others + 1);
-    const stop = new AbortController();
-    open.add(stop);
-    const timer = setTimeout(() => stop.abort(), lastsMs);
-    const leave = () => stop.abort();
-    knock.gone.addEventListener('abort', leave, { once: true });
-    if (knock.gone.aborted) leave();
+    const stop = AbortSignal.any([place.over, knock.gone]);
     let forget = () => {};
     try {
       const tell = (text: string) => answer.events(Buffer.from(eventText(withMeta(text, 'params', { [META.subscriptionId]: message.idText }))));
@@ -88,29 +69,12 @@ export function createAggregateListens(options: AggregateListensOptions): Aggreg
       };
       await tell(JSON.stringify({ jsonrpc: '2.0', method: ACKNOWLEDGED, params: { notifications: agreed } }));
       news.begin();
-      await aborted(stop.signal);
+      await aborted(stop);
       answer.end(resultText(message.idText, `{"resultType":"complete","_meta":{${JSON.stringify(META.subscriptionId)}:${message.idText}}}`), 200);
     } finally {
       forget();
-      clearTimeout(timer);
-      knock.gone.removeEventListener('abort', leave);
-      stop.abort();
-      open.delete(stop);
-      const left = byAccount.get(account)! - 1;
-      if (left === 0) byAccount.delete(account);
-      else byAccount.set(account, left);
+      place.leave();
     }
-  }
-
-  return {
-    listen,
-    get count() {
-      return open.size;
-    },
-    drain() {
-      draining = true;
-      for (const stop of open) stop.abort();
-    },
   };
 }
 
@@ -123,11 +87,12 @@ interface Listener {
   readonly message: RequestMessage;
   readonly knock: Knock;
   readonly tell: (text: string) => Promise<void>;
-  readonly stop: AbortController;
+  /** Aborts when the stream is over. */
+  readonly stop: AbortSignal;
 }
 
 /** Asks the services of these resources to tell of them. Gives those that they will tell of, once all have said so or some time is over. */
-async function subscribe(options: AggregateListensOptions, uris: readonly string[], scope: Scope, listener: Listener): Promise<readonly string[]> {
+async function subscribe(options: AggregateListenOptions, uris: readonly string[], scope: Scope, listener: Listener): Promise<readonly string[]> {
   const located = uris.flatMap((uri) => options.aggregate.uriOf(uri, scope) ?? []);
   const honoured: string[] = [];
   const acknowledged = [...Map.groupBy(located, ({ service }) => service)].map(async ([service, of]) => {
@@ -150,8 +115,8 @@ async function subscribe(options: AggregateListensOptions, uris: readonly string
  * Listens at one service until the stream is over, again where the service ends its own. Resolves with the URIs that it acknowledged, none where it
  * refuses.
  */
-function subscribeAt(options: AggregateListensOptions, service: string, uris: readonly string[], listener: Listener): Promise<readonly string[]> {
-  const { signal } = listener.stop;
+function subscribeAt(options: AggregateListenOptions, service: string, uris: readonly string[], listener: Listener): Promise<readonly string[]> {
+  const { stop: signal } = listener;
   const first = Promise.withResolvers<readonly string[]>();
   const hear = async () => {
     for (let failures = 0; failures < FAILURES_MAX && !signal.aborted; failures++) {
@@ -176,7 +141,7 @@ function subscribeAt(options: AggregateListensOptions, service: string, uris: re
 
 /** Listens at one service. Resolves when that is over, however it ends. */
 async function listenAt(
-  { toService, aggregate, bytesMax }: AggregateListensOptions,
+  { toService, aggregate, bytesMax }: AggregateListenOptions,
   service: string,
   uris: readonly string[],
   { message, knock, tell, stop }: Listener,
@@ -199,7 +164,7 @@ async function listenAt(
     close: () => {},
   };
   const standalone = { client: 'modern', message: request, capabilities: {}, events: true } as const;
-  await toService(service, standalone, { ...knock, gone: stop.signal }, within, (text) => aggregate.toClient(text, service));
+  await toService(service, standalone, { ...knock, gone: stop }, within, (text) => aggregate.toClient(text, service));
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -3,13 +3,12 @@ import { GatewayError } from '#gateway';
 import type { Answer } from '../answer.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
 import { createEventReader, eventText } from '../event-reader.ts';
-import { LISTEN_MS } from '../listen.ts';
+import type { ListenPlaces } from '../listen-places.ts';
 import { errorText, parseMessage } from '../message.ts';
 import { ERROR } from '../revisions.ts';
 import { NO_SESSION } from '../session.ts';
 import type { SessionTalk } from '../session-talk.ts';
 import type { Knock } from '../standalone.ts';
-import { createTally } from '../tally.ts';
 import type { Aggregate } from './aggregate.ts';
 import { createChangeNews, listChanged } from './change-news.ts';
 import { toPartClient } from './part-messages.ts';
@@ -23,9 +22,6 @@ export interface SessionStreams {
   listen(use: AggregateUse, knock: Knock, answer: Answer): Promise<void>;
   /** A part was opened: resolves when its server is heard, if its client listens, or after some time. */
   opened(all: AggregateSession, service: string): Promise<void>;
-  readonly count: number;
-  /** Ends all streams, as the gateway stops. */
-  drain(): void;
 }
 
 export interface SessionStreamsDeps {
@@ -34,12 +30,10 @@ export interface SessionStreamsDeps {
   readonly parts: Pick<Parts, 'known'>;
   readonly talk: Pick<SessionTalk, 'listen'>;
   readonly change: AggregateSessions['change'];
-  /** Streams of one account. */
-  readonly max: number;
+  readonly places: ListenPlaces;
   /** Longest event. */
   readonly bytesMax: number;
   readonly onError: (error: unknown) => void;
-  readonly lastsMs?: number;
 }
 
 /** Sent at once, so that the client has the head of its stream before the first event. */
@@ -63,28 +57,23 @@ interface Stream {
  * from the parts, each of which has a stream of its own at its server.
  */
 export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
-  const { aggregate, catalogue, change, max, lastsMs = LISTEN_MS } = deps;
-  const byAccount = createTally();
+  const { aggregate, catalogue, change, places } = deps;
   const open = new Map<AggregateSession, Stream>();
-  let draining = false;
 
   async function listen({ session, ended }: AggregateUse, knock: Knock, answer: Answer): Promise<void> {
-    const { account } = session;
-    if (byAccount.of(account) >= max) {
-      const message = `This account listens on ${max} streams, which is as many as it may`;
-      return answer.end(errorText('null', { code: ERROR.server, message }), 429);
-    }
     if (!(await change(session))) return answer.end(NO_SESSION.text, NO_SESSION.status);
-    if (draining) return answer.close();
+    const place = places.take(session.account);
+    if (place === null) {
+      if (places.draining) return answer.close();
+      const { status, message } = places.refusal();
+      return answer.end(errorText('null', { code: ERROR.server, message }), status);
+    }
     // A client that comes back has left its last stream.
     open.get(session)?.end();
-    const stop = new AbortController();
-    const signal = AbortSignal.any([stop.signal, knock.gone, ended]);
-    const timer = setTimeout(() => stop.abort(), lastsMs);
+    const signal = AbortSignal.any([place.over, knock.gone, ended]);
     const { includes } = aggregate.scope(knock.caller, session.selection);
-    const stream: Stream = { end: () => stop.abort(), hear: createHearing(deps, { session, knock, answer, signal }, includes) };
+    const stream: Stream = { end: place.end, hear: createHearing(deps, { session, knock, answer, signal }, includes) };
     open.set(session, stream);
-    byAccount.add(account, 1);
     const news = createChangeNews(includes, (kind) => answer.events(Buffer.from(eventText(listChanged(kind)))));
     const forget = catalogue.onChanged(news.changed);
     try {
@@ -95,9 +84,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
       answer.close();
     } finally {
       forget();
-      clearTimeout(timer);
-      stop.abort();
-      byAccount.add(account, -1);
+      place.leave();
       if (open.get(session) === stream) open.delete(session);
     }
   }
@@ -105,13 +92,6 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
   return {
     listen,
     opened: async (all, service) => open.get(all)?.hear(service),
-    get count() {
-      return open.size;
-    },
-    drain() {
-      draining = true;
-      for (const { end } of open.values()) end();
-    },
   };
 }
 

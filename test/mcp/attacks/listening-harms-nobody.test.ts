@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
-import { createBoundedListens } from '../../../src/mcp/bounded-listens.ts';
+import { boundedListens } from '../../../src/mcp/bounded-listens.ts';
+import { createListenPlaces } from '../../../src/mcp/listen-places.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 
 const LISTEN = { notifications: { toolsListChanged: true } };
@@ -40,25 +41,22 @@ test('a place is free again when its stream is over, however that ends', async (
   const knock = { caller: account, requestId: 'r', headers: {}, selection: null, gone: new AbortController().signal };
   const request = { client: 'modern', message: { id: 1, idText: '1', method: 'subscriptions/listen' }, capabilities: {}, events: true } as never;
   let runs = 0;
-  const listens = createBoundedListens({
-    max: 1,
-    lastsMs: 5,
-    async toService(_service, _request, { gone }, answer) {
-      runs++;
-      if (runs === 1) throw new Error('broken');
-      await new Promise((resolve) => gone.addEventListener('abort', resolve));
-      answer.close();
-    },
-  });
+  const places = createListenPlaces({ max: 1, lastsMs: 5 });
+  const run = boundedListens(async (_service, _request, { gone }, within) => {
+    runs++;
+    if (runs === 1) throw new Error('broken');
+    await new Promise((resolve) => gone.addEventListener('abort', resolve));
+    within.close();
+  }, places);
   const said: string[] = [];
   const answer = { events: async () => {}, end: (text: string) => void said.push(text), close: () => void said.push('closed') };
-  await expect(listens.run('acme', request, knock, answer)).rejects.toThrow('broken');
-  expect(listens.count).toBe(0);
-  await listens.run('acme', request, knock, answer);
+  await expect(run('acme', request, knock, answer)).rejects.toThrow('broken');
+  expect(places.count).toBe(0);
+  await run('acme', request, knock, answer);
   expect(said.map((text) => JSON.parse(text) as object)).toEqual([
     { jsonrpc: '2.0', id: 1, result: { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 1 } } },
   ]);
-  expect(listens.count).toBe(0);
+  expect(places.count).toBe(0);
 });
 
 test('a call that a consumer lets run into the clock is not counted against its provider', async () => {

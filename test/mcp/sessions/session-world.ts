@@ -32,7 +32,8 @@ import { createReach } from '../../../src/mcp/free-call.ts';
 import { createLegacyToLegacy } from '../../../src/mcp/legs/legacy-to-legacy.ts';
 import { createLegacyToModern } from '../../../src/mcp/legs/legacy-to-modern.ts';
 import { initializeResult } from '../../../src/mcp/legs/legacy-to-modern/initialize-result.ts';
-import { createListens } from '../../../src/mcp/listen.ts';
+import { createListen } from '../../../src/mcp/listen.ts';
+import { createListenPlaces } from '../../../src/mcp/listen-places.ts';
 import { createReplays } from '../../../src/mcp/replays.ts';
 import { mcpRoutes } from '../../../src/mcp/routes.ts';
 import { createRunTurn } from '../../../src/mcp/run-turn.ts';
@@ -173,13 +174,11 @@ async function startGateway(
   const clientRequests = createClientRequests();
   const bridge = createLegacyToModern({ clientRequests, schemaOf: () => null, replyBytesMax });
   const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs: options.cancelGraceMs ?? 50 });
-  const listens = createListens({
+  const listens = createListenPlaces({
     max: options.mcp?.listensMax ?? 32,
-    bytesMax: replyBytesMax,
-    renew: sessions.renew,
-    listenModern: bridge.listenModern,
     ...(options.listensMs === undefined ? {} : { lastsMs: options.listensMs }),
   });
+  const listen = createListen({ places: listens, bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern });
   const replays = createReplays({ now });
   const none = () => {
     throw new Error('there are only sessions here');
@@ -199,7 +198,7 @@ async function startGateway(
   const door = createSessionDoor({
     pipeline,
     sessions,
-    listens,
+    listen,
     replays,
     servers,
     runTurn,

@@ -1,0 +1,76 @@
+import { createTally } from './tally.ts';
+
+/** A stream ends after this, in good order, so that it is no call that took too long; its client comes back. The clock of its call is longer. */
+export const LISTEN_MS = 3_600_000;
+
+/** Places for streams that clients listen on, so many for each account. Streams that count together share one object. */
+export interface ListenPlaces {
+  /** null where the account has as many as it may, or the gateway stops: `refusal` says which. */
+  take(account: string): ListenPlace | null;
+  /** Why there is no place. */
+  refusal(): { readonly status: number; readonly message: string };
+  readonly draining: boolean;
+  /** Streams that are open. */
+  readonly count: number;
+  /** Ends all streams, as the gateway stops: their clients come back to another one. */
+  drain(): void;
+}
+
+export interface ListenPlace {
+  /** Aborts when the stream is to end. */
+  readonly over: AbortSignal;
+  /** Ends the stream. */
+  end(): void;
+  /** The stream is over. Called once. */
+  leave(): void;
+}
+
+export interface ListenPlacesOptions {
+  /** Streams of one account: each holds one of the connections to its server that others' calls need. */
+  readonly max: number;
+  readonly lastsMs?: number;
+}
+
+export function createListenPlaces({ max, lastsMs = LISTEN_MS }: ListenPlacesOptions): ListenPlaces {
+  const ofAccount = createTally();
+  const open = new Set<AbortController>();
+  let draining = false;
+
+  return {
+    take(account) {
+      if (draining || ofAccount.of(account) >= max) return null;
+      ofAccount.add(account, 1);
+      const stop = new AbortController();
+      open.add(stop);
+      const end = () => stop.abort(OVER);
+      const timer = setTimeout(end, lastsMs);
+      return {
+        over: stop.signal,
+        end,
+        leave() {
+          clearTimeout(timer);
+          open.delete(stop);
+          ofAccount.add(account, -1);
+          end();
+        },
+      };
+    },
+    refusal: () =>
+      draining
+        ? { status: 503, message: 'The gateway is shutting down' }
+        : { status: 429, message: `This account listens on ${max} streams, which is as many as it may` },
+    get draining() {
+      return draining;
+    },
+    get count() {
+      return open.size;
+    },
+    drain() {
+      draining = true;
+      for (const stop of open) stop.abort(OVER);
+    },
+  };
+}
+
+/** Why what a stream had sent was ended. */
+export const OVER = new Error('the stream is over');
