@@ -15,7 +15,7 @@ async function world() {
     } else json(response, { jsonrpc: '2.0', id: message.id, result: { content: [] } });
   };
   const [one, two] = [await startPartServer(answer), await startPartServer(answer)];
-  const spine = await startAggregateSpine({ 'acme/one': one.url, 'acme/two': two.url });
+  const spine = await startAggregateSpine({ 'acme/one': one.url, 'acme/two': two.url }, { toml: '[billing]\ndrain_ms = 200\n' });
   const session = await spine.initialize();
   const tell = async (method: string, params?: object) => (await spine.send({ jsonrpc: '2.0', method, params }, session)).status;
   return { one, two, waiting, spine, session, tell };
