@@ -22,18 +22,22 @@ afterAll(async () => {
   await Promise.all(fixtures.map((fixture) => fixture.close()));
 });
 
-test.each(Object.entries(FLOORS) as [Combination, number][])('the suite passes through the gateway, billed: %s', async (combination, floor) => {
-  const [downstream = '', upstream = ''] = combination.split(', ');
-  const before = (await spine.locks()).length;
-  const result = await runConformance({ url: `${spine.origin}/mcp/${upstream}`, key: spine.key, requirements: REVISIONS[downstream]! });
-  expectOnly(result, THROUGH_THE_GATEWAY[combination]);
-  expect(result.scored.passed).toBeGreaterThanOrEqual(floor);
-  // What the server does of its own will, the gateway does not lose either.
-  if (upstream === 'both') expect(warningsOf(result)).toEqual([]);
-  expect((await spine.locks()).length).toBeGreaterThan(before);
-  // Calls that wait for an answer which the suite never gives hold their locks: there is no quiet to wait for.
-  expect((await spine.audit()).checks.filter(({ ok }) => !ok)).toEqual([]);
-});
+test.each(Object.entries(FLOORS) as [Combination, number][])(
+  'the suite passes through the gateway, billed: %s',
+  async (combination, floor) => {
+    const [downstream = '', upstream = ''] = combination.split(', ');
+    const before = (await spine.locks()).length;
+    const result = await runConformance({ url: `${spine.origin}/mcp/${upstream}`, key: spine.key, requirements: REVISIONS[downstream]! });
+    expectOnly(result, THROUGH_THE_GATEWAY[combination]);
+    expect(result.scored.passed).toBeGreaterThanOrEqual(floor);
+    // What the server does of its own will, the gateway does not lose either.
+    if (upstream === 'both') expect(warningsOf(result)).toEqual([]);
+    expect((await spine.locks()).length).toBeGreaterThan(before);
+    // Calls that wait for an answer which the suite never gives hold their locks: there is no quiet to wait for.
+    expect((await spine.audit()).checks.filter(({ ok }) => !ok)).toEqual([]);
+  },
+  90_000,
+);
 
 test('the fixtures never saw the key of the caller', () => {
   const seen = fixtures.flatMap((fixture) => fixture.headers.map((headers) => JSON.stringify([...headers])));
