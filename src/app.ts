@@ -328,6 +328,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       onError,
       guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
       challenge: oauth.challengeFor,
+      onSessionEnded: metrics.mcpSessionEnded,
       ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
     });
     tools = mcp;

@@ -37,6 +37,7 @@ import { createSeals } from './seal.ts';
 import { createServers } from './servers.ts';
 import { boundedListens } from './bounded-listens.ts';
 import { createSessionDoor } from './session-door.ts';
+import type { SessionEnd } from './session-state.ts';
 import { createSessions } from './sessions.ts';
 import { createStandalone } from './standalone.ts';
 import { createUpstreamSessions } from './upstream-sessions.ts';
@@ -58,6 +59,8 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly random: () => number;
   /** Told of servers whose lists could not be had. */
   readonly onUnlisted: (error: Error, offer: Offer) => void;
+  /** Told of every session of a client that this gateway ends. */
+  readonly onSessionEnded?: (end: SessionEnd) => void;
   /** A stream that is silent this long gets a comment; default 15 s. */
   readonly keepAliveMs?: number;
 }
@@ -111,6 +114,7 @@ export function createMcp(options: McpOptions): Mcp {
     initializeResult,
     reach: createReach(pipeline),
     now,
+    ...(options.onSessionEnded ? { onEnded: options.onSessionEnded } : {}),
     onError,
   });
   const clientRequests = createClientRequests();

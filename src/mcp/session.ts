@@ -11,6 +11,8 @@ export interface LegacySession {
   readonly service: string;
   /** The one offer that serves it; replaced when its provider registers it anew. */
   offer: Offer;
+  /** Epoch milliseconds of its `initialize`. */
+  readonly openedAt: number;
   /** Revision that was agreed on with the client. */
   readonly revision: string;
   /** The client's `initialize` message, as it came. */

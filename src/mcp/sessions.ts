@@ -7,7 +7,7 @@ import { ERROR } from './revisions.ts';
 import { createSessionCache, type LiveSession } from './session-cache.ts';
 import { tellServers, type Reach } from './session-ends.ts';
 import { createSessionRenewal, type RenewSession } from './session-renewal.ts';
-import { capabilitiesOf, fromState, SESSION_KIND, toState } from './session-state.ts';
+import { capabilitiesOf, fromState, SESSION_KIND, toState, endOf, type SessionEnd } from './session-state.ts';
 import type { LegacySession } from './session.ts';
 import type { McpTail, Place } from './turn.ts';
 
@@ -55,6 +55,8 @@ export interface SessionsDeps {
   readonly initializeResult: InitializeResult;
   readonly reach: Reach;
   readonly now: () => number;
+  /** Told of every session that this gateway ends. */
+  readonly onEnded?: (end: SessionEnd) => void;
   /** Told of what could not be kept. The session goes on. */
   readonly onError: (error: unknown) => void;
 }
@@ -185,6 +187,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
           account,
           service,
           offer: place.offer,
+          openedAt: now(),
           revision: accepted.revision,
           initialize: message.text,
           clientCapabilities: capabilitiesOf(message.text),
@@ -216,6 +219,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const row = { id, account, kind: SESSION_KIND, state: toState(use.session), expiresAt: 0 };
       const ended = await store.delete(id);
       drop(id);
+      if (ended) deps.onEnded?.(endOf(row, now(), null));
       if (ended) await tellServers([row], reach, offerOf, LEAVING_MS);
       return ended;
     },
@@ -228,7 +232,10 @@ export function createSessions(deps: SessionsDeps): Sessions {
       }
       cache.forgetUnused(now() - sessionIdleMs);
       const rows = await store.sweep(SESSION_KIND, limit);
-      for (const { id } of rows) drop(id);
+      for (const row of rows) {
+        drop(row.id);
+        deps.onEnded?.(endOf(row, now(), 'expired'));
+      }
       await tellServers(rows, reach, offerOf, LEAVING_MS);
       return rows.length;
     },

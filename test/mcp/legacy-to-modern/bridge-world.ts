@@ -269,6 +269,7 @@ function newSession(offer: Offer, params: InitializeParams): LegacySession {
     revision: protocolVersion,
     initialize: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion, capabilities, clientInfo } }),
     clientCapabilities: capabilities as Readonly<Record<string, unknown>>,
+    openedAt: 0,
     upstreamId: null,
     logLevel: null,
   };
