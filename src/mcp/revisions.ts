@@ -3,9 +3,6 @@ export const MODERN = '2026-07-28';
 export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 export type LegacyRevision = (typeof LEGACY)[number];
 
-/** What a legacy request without its header is taken for: the header is younger than the revision. */
-export const LEGACY_WITHOUT_HEADER: LegacyRevision = '2025-03-26';
-
 export const isLegacyRevision = (version: string): version is LegacyRevision => (LEGACY as readonly string[]).includes(version);
 
 /** Whether a version names the modern era, of which only MODERN is known here. Versions are dates, so they compare as text. */
@@ -118,6 +115,3 @@ export const CLIENT_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/roots/list_changed',
 ]);
-
-/** Requests that a legacy server makes of its client; in the modern revision they are parts of an `input_required` result. */
-export const SERVER_REQUESTS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elicitation/create', 'roots/list', 'ping']);
