@@ -127,6 +127,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       let service: string | null = null;
       let offered: readonly Offer[] = [];
       let unfit: GatewayError | null = null;
+      const ownPrice = request.price !== undefined && !request.free;
+      /** null for an offer that cannot do what is asked; another one may. */
+      const quote = (offer: Offer): Candidate | null => {
+        try {
+          const price = request.price?.(offer) ?? offer.price;
+          return { offer, price, estimate: request.free ? 0n : estimate(price, request.estimate(offer)) };
+        } catch (error) {
+          if (!(error instanceof GatewayError)) throw error;
+          unfit ??= error;
+          return null;
+        }
+      };
       // All are looked up before any is chosen from, as choosing may give this call the one try at an offer that has cooled down.
       const resolve = () => request.targets.map((target) => catalog.resolve(target, request.primitive));
       let targets = resolve();
@@ -143,17 +155,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         offered = offered.length === 0 ? resolved.offers : [...offered, ...resolved.offers];
         if (candidates.length >= options.attemptsMax) continue;
         const preferences = resolved.sort ? { ...request.preferences, sort: resolved.sort } : request.preferences;
-        for (const offer of router.choose(resolved.offers, preferences, request.stickyKey, request.images)) {
+        // A part of a service may cost something else than the whole: then it is what this call costs that offers are weighed by.
+        const quotes = ownPrice ? new Map(resolved.offers.map((offer) => [offer, quote(offer)])) : null;
+        const fit = quotes ? resolved.offers.filter((offer) => quotes.get(offer) !== null) : resolved.offers;
+        const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
+        for (const offer of router.choose(fit, preferences, request.stickyKey, request.images, costOf)) {
           if (candidates.length >= options.attemptsMax) break;
-          try {
-            const price = request.price?.(offer) ?? offer.price;
-            candidates.push({ offer, price, estimate: request.free ? 0n : estimate(price, request.estimate(offer)) });
-          } catch (error) {
-            // This offer cannot do what is asked; another one may.
-            if (!(error instanceof GatewayError)) throw error;
-            unfit ??= error;
-            options.health.notProbed(offer);
-          }
+          const candidate = quotes ? quotes.get(offer)! : quote(offer);
+          if (candidate) candidates.push(candidate);
+          else options.health.notProbed(offer);
         }
       }
       if (candidates.length === 0) throw unfit ?? unavailable(request, offered, options.health);

@@ -1,3 +1,4 @@
+import type { MicroUsd } from '#billing';
 import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
 
@@ -55,9 +56,16 @@ export interface OfferStats {
 export interface Router {
   /**
    * Orders offers for attempts: at most `attemptsMax`, the best first. Empty when none is acceptable and healthy. `images`: how many the prompt
-   * holds; the price that an offer is weighed by has them in it.
+   * holds; the price that an offer is weighed by has them in it. `costOf`: what this call costs at most at each of them, where that is not by the
+   * offer's own price; they are weighed by it then.
    */
-  choose(offers: readonly Offer[], preferences: RoutePreferences, stickyKey: string | null, images?: number): readonly Offer[];
+  choose(
+    offers: readonly Offer[],
+    preferences: RoutePreferences,
+    stickyKey: string | null,
+    images?: number,
+    costOf?: (offer: Offer) => MicroUsd,
+  ): readonly Offer[];
   /** Remembers who served a sticky key. */
   served(stickyKey: string, offer: Offer): void;
 }

@@ -21,6 +21,11 @@ const PRICE_FLOOR = 1_000;
 /** Tokens of the call that images are weighed beside. */
 const TOKENS_PER_CALL = 1_000;
 const COMPLIANCE_FLOOR = 0.05;
+/** Rates are for so many units. */
+const UNITS = 1_000_000;
+
+/** What an offer is weighed by: micro-USD for 1M of what it is priced by. */
+type Weigh = (offer: Offer) => number;
 
 /** An offer in the running. It is compared by `tier`, then `key`, then `draw`; the lowest is tried first. */
 interface Entry {
@@ -52,7 +57,7 @@ export function createRouter(options: RouterOptions): Router {
     return found && found.until > now() ? found.offer : null;
   };
 
-  const enter = (offers: readonly Offer[], preferences: RoutePreferences, preferred: string | null, images: number): Entry[] => {
+  const enter = (offers: readonly Offer[], preferences: RoutePreferences, preferred: string | null, weigh: Weigh): Entry[] => {
     const entries: Entry[] = [];
     for (const offer of offers) {
       const standing = health.standing(offer);
@@ -64,24 +69,24 @@ export function createRouter(options: RouterOptions): Router {
         offer,
         standing,
         tier: ordered ? ORDERED : first && offer.id === preferred ? STICKY : TIERS[standing],
-        key: ordered ? place : sortKey(offer, preferences.sort, health, images),
-        draw: drawOf(priceOf(offer, images), random(), health.compliance(offer)),
+        key: ordered ? place : sortKey(offer, preferences.sort, health, weigh),
+        draw: drawOf(weigh(offer), random(), health.compliance(offer)),
       });
     }
     return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
   };
 
   /** Where the operator serves this too, what costs many times as much elsewhere is left out. */
-  const atUsualPrice = (offers: readonly Offer[], preferences: RoutePreferences, images: number): readonly Offer[] => {
+  const atUsualPrice = (offers: readonly Offer[], preferences: RoutePreferences, weigh: Weigh): readonly Offer[] => {
     let dearest = -1;
-    for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, priceOf(offer, images));
+    for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, weigh(offer));
     if (dearest < 0) return offers;
     const most = priceSpreadMax * Math.max(PRICE_FLOOR, dearest);
-    return offers.every((offer) => priceOf(offer, images) <= most) ? offers : offers.filter((offer) => isFair(offer, most, preferences, images));
+    return offers.every((offer) => weigh(offer) <= most) ? offers : offers.filter((offer) => isFair(offer, most, preferences, weigh));
   };
 
   return {
-    choose(offers, preferences, stickyKey, images = 0) {
+    choose(offers, preferences, stickyKey, images = 0, costOf) {
       const [only] = offers;
       if (only && offers.length === 1) {
         if (!accepts(preferences, only)) return [];
@@ -89,18 +94,19 @@ export function createRouter(options: RouterOptions): Router {
         if (standing === 'probe') health.probing(only);
         return standing === 'open' ? [] : offers;
       }
-      const accepted = atUsualPrice(narrow(offers, preferences), preferences, images);
+      const weigh: Weigh = costOf === undefined ? (offer) => priceOf(offer, images) : (offer) => Number(costOf(offer)) * UNITS;
+      const accepted = atUsualPrice(narrow(offers, preferences), preferences, weigh);
       const [first] = accepted;
       if (!first) return [];
-      const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service), images);
+      const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service), weigh);
       const [best, ...others] = entries;
       if (!best) return [];
       if (best.standing === 'probe') health.probing(best.offer);
       if (!preferences.allowFallbacks) return [best.offer];
       const chosen = [best.offer];
       // Resting offers are no fallback for a healthy one. A probe is, but after all that are well, whatever its price.
-      const most = priceSpreadMax * Math.max(PRICE_FLOOR, priceOf(best.offer, images));
-      const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, images));
+      const most = priceSpreadMax * Math.max(PRICE_FLOOR, weigh(best.offer));
+      const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, weigh));
       const usable = best.standing === 'resting' ? affordable : affordable.filter((entry) => entry.standing !== 'resting');
       for (const probe of [false, true]) for (const entry of usable) if ((entry.standing === 'probe') === probe) chosen.push(entry.offer);
       return chosen.slice(0, attemptsMax);
@@ -135,8 +141,8 @@ function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePrefere
 }
 
 /** Whether a call may cost what this offer asks: it is the operator's own, or within bounds, or the consumer named its provider or what it would pay. */
-function isFair(offer: Offer, most: number, { order, only, maxPrice }: RoutePreferences, images: number): boolean {
-  if (offer.endpoint.kind === 'direct' || priceOf(offer, images) <= most || maxPrice !== null) return true;
+function isFair(offer: Offer, most: number, { order, only, maxPrice }: RoutePreferences, weigh: Weigh): boolean {
+  if (offer.endpoint.kind === 'direct' || weigh(offer) <= most || maxPrice !== null) return true;
   return [...order, ...only].some((wanted) => isProvider(offer, wanted));
 }
 
@@ -146,12 +152,12 @@ function isProvider({ provider: { id, name } }: Offer, wanted: string): boolean 
   return id.startsWith('0x') && id === wanted.toLowerCase();
 }
 
-function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health, images: number): number {
+function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health, weigh: Weigh): number {
   switch (sort) {
     case null:
       return 0;
     case 'price':
-      return priceOf(offer, images);
+      return weigh(offer);
     case 'latency':
       return health.latencyMs(offer) ?? Number.MAX_VALUE;
     case 'throughput':

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { dialIn } from '../../support/dial-in.ts';
+import { startRawMcp } from '../../support/raw-mcp.ts';
+import { startSpine } from '../../support/spine.ts';
+import { callTool, toolToml } from './modern-post.ts';
+
+test("a stranger whose service is cheap and whose tool is dear gets no call of the operator's", async () => {
+  const server = await startRawMcp(() => '{"resultType":"complete","content":[]}');
+  const stranger = await startRawMcp(() => '{"resultType":"complete","content":[]}');
+  const spine = await startSpine({ toml: toolToml({ name: 'search', url: server.url, pricing: 'per_call = 0.01' }), credit: '100' });
+  const services = toolToml({
+    name: 'search',
+    url: stranger.url,
+    provider: 'Stranger',
+    pricing: 'per_call = 0.000001\n[tools.pricing.tools]\nfind = 5',
+  });
+  const proxy = await dialIn({ router: spine.origin, services });
+  for (let i = 0; i < 10; i++) {
+    const { key } = await spine.tenant(`caller-${i}`, '10');
+    const { message } = await callTool(spine, 'search', 'find', {}, { key });
+    expect(message.result['_meta']?.['tollgate/generation']).toMatchObject({ cost: '0.01' });
+  }
+  // What is cheap there is called there.
+  expect((await callTool(spine, 'search', 'other')).message.result['_meta']?.['tollgate/generation']).toMatchObject({ cost: '0.000001' });
+  expect(stranger.asked.map(({ params }) => params['name'])).toEqual(['other']);
+  expect(await spine.faults()).toEqual([]);
+  await proxy.close();
+  await spine.stop();
+  await server.close();
+  await stranger.close();
+});
