@@ -16,13 +16,11 @@ export interface AnswerOptions {
   /** The client takes an event stream. */
   readonly events: boolean;
   readonly keepAlive: KeepAlive;
-  /** Headers of the reply, whichever form it takes. */
-  readonly headers: () => Readonly<Record<string, string>>;
 }
 
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
-export const EVENT_STREAM_HEADERS = {
+const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
@@ -67,25 +65,25 @@ class HttpAnswer implements Answer, Silent {
 
   end(text: string, status: number, more: Readonly<Record<string, string>> = {}, eventId: string | null = null): void {
     if (!this.#finish()) return;
-    const { sink, headers } = this.#options;
+    const { sink } = this.#options;
     if (this.#begun) return sink.end(Buffer.from(eventText(text, eventId)));
     const body = Buffer.from(text);
-    sink.head(status, { 'content-type': 'application/json', 'content-length': body.byteLength, ...headers(), ...more });
+    sink.head(status, { 'content-type': 'application/json', 'content-length': body.byteLength, ...more });
     sink.end(body);
   }
 
   close(): void {
     if (!this.#finish()) return;
-    const { sink, headers } = this.#options;
-    if (!this.#begun) sink.head(202, { ...headers(), 'content-length': 0 });
+    const { sink } = this.#options;
+    if (!this.#begun) sink.head(202, { 'content-length': 0 });
     sink.end(NOTHING);
   }
 
   #begin(): void {
     if (this.#begun) return;
     this.#begun = true;
-    const { sink, headers } = this.#options;
-    sink.head(200, { ...EVENT_STREAM_HEADERS, ...headers() });
+    const { sink } = this.#options;
+    sink.head(200, EVENT_STREAM_HEADERS);
     sink.flush();
   }
 

@@ -50,6 +50,13 @@ function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unkn
   };
 }
 
+/** What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or a provider did, and for what is meant to be refused. */
+export function worthTelling(thrown: unknown): unknown {
+  const { code, cause } = toGatewayError(thrown);
+  if (code === 'internal') return cause ?? thrown;
+  return code === 'service_unavailable' ? (cause ?? null) : null;
+}
+
 /** Whether an error says that the caller has to pay before the call is made. */
 export function asksForMoney(error: unknown): error is GatewayError {
   const { code } = toGatewayError(error);

@@ -1,7 +1,7 @@
-import { GatewayError, toGatewayError, type KeepAlive } from '#gateway';
+import { GatewayError, type KeepAlive } from '#gateway';
 import { createAnswer, type Answer } from './answer.ts';
 import { runBatch } from './batch.ts';
-import { toMcpError } from './errors-mcp.ts';
+import { toMcpError, worthTelling } from './errors-mcp.ts';
 import { errorText, parseMessage, type NotificationMessage, type RequestMessage, type ResponseMessage } from './message.ts';
 import { ERROR, LEGACY_METHODS } from './revisions.ts';
 import type { LegacyDoor } from './routes.ts';
@@ -84,8 +84,8 @@ export function createLegacyDoor<Use extends { leave(): void }>(keeper: SessionK
     try {
       await run();
     } catch (error) {
-      const known = toGatewayError(error);
-      if (known.code === 'internal' || known.code === 'service_unavailable') onError(known.cause ?? error);
+      const told = worthTelling(error);
+      if (told !== null) onError(told);
       const { status, headers, text } = toMcpError(error, idText);
       answer.end(text, status, headers);
     }
@@ -106,7 +106,7 @@ export function createLegacyDoor<Use extends { leave(): void }>(keeper: SessionK
       });
     },
     async listen(service, session, knock, sink) {
-      const answer = createAnswer({ sink, events: true, keepAlive, headers: () => ({}) });
+      const answer = createAnswer({ sink, events: true, keepAlive });
       await answered('null', answer, () => inside(service, session, knock, answer, (use) => keeper.listen(use, knock, answer)));
     },
     async end(service, session, { caller }) {

@@ -14,7 +14,7 @@ import {
 import { createAnswer, type Answer } from './answer.ts';
 import { classify, type Inbound } from './classify.ts';
 import { describeRoutes } from './described-routes.ts';
-import { toMcpError } from './errors-mcp.ts';
+import { toMcpError, worthTelling } from './errors-mcp.ts';
 import { errorText } from './message.ts';
 import type { Knock, Standalone } from './standalone.ts';
 
@@ -66,7 +66,8 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
     app.setErrorHandler((error, request, reply) => {
       const known = toGatewayError(error);
       const { status, headers, text } = toMcpError(known, 'null');
-      if (status >= 500) onError(known.cause ?? error, request);
+      const told = worthTelling(error);
+      if (told !== null) onError(told, request);
       const challenge = known.code === 'unauthorized' || known.code === 'permission_denied' ? deps.challenge(request, known) : null;
       void reply
         .code(status)
@@ -104,7 +105,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
       // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
       const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
-      const answer = createAnswer({ sink, events, keepAlive, headers: () => ({}) });
+      const answer = createAnswer({ sink, events, keepAlive });
       const knock = knockOf(request, gone);
       try {
         if (inbound.kind === 'modern') {
@@ -122,7 +123,8 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
           known,
           'message' in inbound && inbound.message.kind === 'request' ? inbound.message.idText : 'null',
         );
-        if (status >= 500) onError(known.cause ?? error, request);
+        const told = worthTelling(error);
+        if (told !== null) onError(told, request);
         answer.end(text, status, headers);
       }
       // The client left before the head: there is nobody to answer.

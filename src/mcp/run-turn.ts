@@ -6,7 +6,6 @@ import {
   newCallId,
   NO_PREFERENCES,
   printable,
-  toGatewayError,
   UpstreamFailure,
   type Call,
   type CallRequest,
@@ -20,7 +19,7 @@ import {
   type SettledFrame,
 } from '#gateway';
 import type { Answer } from './answer.ts';
-import { asksForMoney, toMcpError } from './errors-mcp.ts';
+import { asksForMoney, toMcpError, worthTelling } from './errors-mcp.ts';
 import { keptOutcome, withId } from './kept-outcome.ts';
 import { LISTEN_MS } from './listen-places.ts';
 import { errorText, resultText, type RequestMessage } from './message.ts';
@@ -74,8 +73,8 @@ export function createRunTurn(deps: RunTurnDeps): RunTurn {
       if (request.idempotencyKey === null || request.rule.billing === 'free') await run(deps, request, turn, answer, gone);
       else await runOnce(deps, request, turn, request.idempotencyKey, answer);
     } catch (error) {
-      const known = toGatewayError(error);
-      if (known.code === 'internal' || known.code === 'service_unavailable') deps.onError(known.cause ?? error);
+      const told = worthTelling(error);
+      if (told !== null) deps.onError(told);
       const { status, headers, text } = toMcpError(error, idText);
       // Clients with a session take another status than 200 for a broken connection.
       answer.end(text, turn.client === 'legacy' ? 200 : status, headers);
@@ -90,7 +89,7 @@ async function run(deps: RunTurnDeps, request: TurnRequest, turn: Turn, answer: 
     for await (const frame of deps.pipeline.run(call, gone)) {
       if (frame.type === 'data') await answer.events(frame.bytes);
       if (frame.type !== 'settled') continue;
-      write(call, turn, frame, answer);
+      write(call, frame, answer);
       return frame;
     }
     return null;
@@ -146,9 +145,10 @@ function roundOf(key: string, continued: Continued | null, { params }: RequestMe
 
 /** What makes two requests the same: the tool and its arguments as they are written, and what the client answers to a round. Ids and tokens differ. */
 function digestOf({ target }: TurnRequest, { message }: Turn): string {
-  const params = membersOf(message.text, message.members.get('params')!.start);
+  const whole = message.members.get('params');
+  const params = whole && membersOf(message.text, whole.start);
   const parts = ['name', 'arguments', 'inputResponses'].map((key) => {
-    const member = params.get(key);
+    const member = params?.get(key);
     return member ? message.text.slice(member.start, member.end) : null;
   });
   return hash('sha256', JSON.stringify([target, message.method, ...parts]));
@@ -278,7 +278,7 @@ function checkList(result: string): void {
 const TOOLS_MAX = 10_000;
 
 /** The response after its settlement; that of a billed call says in `_meta` what it cost. */
-function write(call: Call, turn: Turn, frame: SettledFrame, answer: Answer): void {
+function write(call: Call, frame: SettledFrame, answer: Answer): void {
   const tail = frame.tail as McpTail | null;
   if (tail === null) return answer.close();
   if (call.free !== null) return answer.end(tail.text, tail.status, {}, tail.eventId);

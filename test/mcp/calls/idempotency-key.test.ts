@@ -79,6 +79,15 @@ test('a run whose client left goes to its end, and the retry finds it', async ()
   expect(await spine.faults()).toEqual([]);
 });
 
+test('a call without a tool is refused, with a key as without', async () => {
+  const headers = { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', 'idempotency-key': 'k-none' };
+  for (const params of ['', ',"params":{}', ',"params":{"name":7}']) {
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call"${params}}`;
+    const response = await fetch(`${spine.origin}/mcp/once`, { method: 'POST', headers, body });
+    expect(await response.json(), body).toMatchObject({ id: 1, error: { code: -32602 } });
+  }
+});
+
 test('another account has keys of its own', async () => {
   const other = await spine.tenant('keys', '1');
   await callTool(spine, 'once', 'run', { a: 1 }, keyed('k-6'));
