@@ -341,7 +341,7 @@ export const OPTIONS = {
     max: 1_000_000,
     default: 10,
     meaning:
-      'How many times as dear as the operator’s own offer, or as the first choice, another provider of a model may be for calls that name no provider and no `max_price`.',
+      'How many times as dear as the operator’s own offer, or as the first choice, another provider of a model or a tool may be for calls that name no provider and no `max_price`.',
   }),
   'upstream.cooldown_ms': whole({ min: 0, max: HOUR_MS, default: 30_000, meaning: 'How long an offer that failed is passed over.' }),
 } as const satisfies Record<`${string}.${string}`, Option<unknown>>;

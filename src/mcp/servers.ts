@@ -11,8 +11,6 @@ export interface Servers {
   facts(offer: Offer, send: Send, signal?: AbortSignal): Promise<ServerFacts>;
   /** What is known without asking; null for a server that was not asked yet. */
   known(offer: Offer): ServerFacts | null;
-  /** The server answered as if it were another: it is asked again. */
-  forget(offer: Offer): void;
 }
 
 export interface ServersOptions {
@@ -106,9 +104,6 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
       }
     },
     known: (offer) => known.get(offer)?.facts ?? null,
-    forget(offer) {
-      if (known.get(offer)?.facts) known.delete(offer);
-    },
   };
 }
 
