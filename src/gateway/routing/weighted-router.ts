@@ -1,4 +1,4 @@
-import type { Meter } from '#billing';
+import type { Meter, Price } from '#billing';
 import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { Health, Router, Standing } from './router.ts';
@@ -180,13 +180,21 @@ function priceOf(offer: Offer, images: number): number {
 
 const prices = new WeakMap<Offer, number>();
 
-/** Micro-USD per 1M, prompt and completion together; for what is not priced by the token, all other rates together. */
+/**
+ * Micro-USD per 1M, prompt and completion together. What is not priced by the token is as dear as the dearest part of it: who opens a session, or lists
+ * tools, has not said yet what it will call there.
+ */
 function blendedPrice(offer: Offer): number {
   let price = prices.get(offer);
   if (price === undefined) {
-    const { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n } = offer.price.rates;
-    price = Number(offer.primitive === 'model' ? prompt + completion : prompt + completion + image + second + call);
+    price = offer.primitive === 'model' ? tokenPrice(offer.price) : Math.max(...[offer.price, ...Object.values(offer.variants)].map(ratesTogether));
+    if (offer.priceCap !== null) price = Math.max(price, Number(offer.priceCap) * UNITS);
     prices.set(offer, price);
   }
   return price;
 }
+
+const tokenPrice = ({ rates: { prompt = 0n, completion = 0n } }: Price): number => Number(prompt + completion);
+
+const ratesTogether = ({ rates: { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n } }: Price): number =>
+  Number(prompt + completion + image + second + call);

@@ -1,3 +1,5 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, test } from 'vitest';
 import { dialIn } from '../../support/dial-in.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';
@@ -19,6 +21,16 @@ test("a stranger whose service is cheap and whose tool is dear gets no call of t
     const { key } = await spine.tenant(`caller-${i}`, '10');
     const { message } = await callTool(spine, 'search', 'find', {}, { key });
     expect(message.result['_meta']?.['tollgate/generation']).toMatchObject({ cost: '0.01' });
+  }
+  // A client with a session is bound to whom its `initialize` went, before anybody knows what it will call.
+  for (let i = 0; i < 5; i++) {
+    const client = new Client({ name: 'test', version: '1' });
+    const { key } = await spine.tenant(`session-${i}`, '10');
+    const requestInit = { headers: { authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${spine.origin}/mcp/search`), { requestInit }));
+    const { _meta: meta } = await client.callTool({ name: 'find', arguments: {} });
+    expect(meta).toMatchObject({ 'tollgate/generation': { cost: '0.01' } });
+    await client.close();
   }
   // What is cheap there is called there.
   expect((await callTool(spine, 'search', 'other')).message.result['_meta']?.['tollgate/generation']).toMatchObject({ cost: '0.000001' });
