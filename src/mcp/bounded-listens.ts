@@ -1,6 +1,5 @@
-import type { Answer } from './answer.ts';
+import { type Answer, errorText, resultText } from '#gateway';
 import type { ListenPlaces } from './listen-places.ts';
-import { errorText, resultText } from './message.ts';
 import { ERROR, META } from './revisions.ts';
 import type { StandaloneRun } from './standalone.ts';
 

@@ -1,8 +1,16 @@
 import { claimsEnvelope, envelopeIssue, isModernClaim, metaOf, missingEnvelope } from './envelope.ts';
 import { trimHeader } from './header-value.ts';
-import { parseMessage, type JsonObject, type JsonRpcError, type McpMessage, type NotificationMessage, type RequestMessage } from './message.ts';
+import {
+  elementsOf,
+  type JsonObject,
+  type JsonRpcError,
+  type JsonRpcMessage,
+  type NotificationMessage,
+  parseMessage,
+  RawJsonError,
+  type RequestMessage,
+} from '#gateway';
 import { quote } from './quote.ts';
-import { elementsOf, RawJsonError } from './raw-json.ts';
 import { ERROR, isLegacyRevision, isModernEra, LEGACY, LEGACY_METHODS, META, MODERN, MODERN_METHODS } from './revisions.ts';
 import { methodFault, missingHeaderFault, versionFault, type InboundHeaders } from './inbound-headers.ts';
 
@@ -23,7 +31,7 @@ export type Inbound =
   /** Opens a legacy session, of the revision that it asks for. */
   | { readonly kind: 'initialize'; readonly message: RequestMessage; readonly version: string | null; readonly acceptsEvents: boolean }
   /** In a session, which is yet to be looked up; so is the method of a request. */
-  | { readonly kind: 'legacy'; readonly message: McpMessage; readonly session: string; readonly acceptsEvents: boolean }
+  | { readonly kind: 'legacy'; readonly message: JsonRpcMessage; readonly session: string; readonly acceptsEvents: boolean }
   /** A single request of a client that neither opened a session nor speaks the modern revision. */
   | { readonly kind: 'bare'; readonly message: RequestMessage; readonly acceptsEvents: boolean }
   /** Of a client of 2025-03-26. Each text is a legacy message, and none opens a session. */
@@ -120,7 +128,7 @@ function classifyNotification(message: NotificationMessage, headers: InboundHead
   return fault ? mismatch(null, fault) : { kind: 'modern-notification', message };
 }
 
-function inSession(message: McpMessage, headers: InboundHeaders): Inbound {
+function inSession(message: JsonRpcMessage, headers: InboundHeaders): Inbound {
   const of = message.kind === 'request' ? message : null;
   if (!headers.session) return refuse(of, ERROR.server, `A ${message.kind} needs the Mcp-Session-Id header of its session`);
   return legacyVersionFault(of, headers) ?? { kind: 'legacy', message, session: headers.session, acceptsEvents: acceptsEvents(headers) };

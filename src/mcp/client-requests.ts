@@ -1,4 +1,4 @@
-import { isObject, type ResponseMessage } from './message.ts';
+import { isObject, type ResponseMessage } from '#gateway';
 
 /** What servers ask of legacy clients: sent to the client on an event stream, answered by a POST of its own. */
 export interface ClientRequests {

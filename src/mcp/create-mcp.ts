@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import {
-  createKeepAlive,
-  GatewayError,
   type Catalog,
   type Config,
+  createKeepAlive,
+  createSeals,
+  GatewayError,
   type Idempotency,
   type Offer,
   type PaymentTerms,
@@ -33,7 +34,6 @@ import { createOwnLists } from './own-lists.ts';
 import { createReplays } from './replays.ts';
 import { createRunTurn, pinned } from './run-turn.ts';
 import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
-import { createSeals } from './seal.ts';
 import { createServers } from './servers.ts';
 import { boundedListens } from './bounded-listens.ts';
 import { createSessionDoor } from './session-door.ts';

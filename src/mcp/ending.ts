@@ -1,5 +1,13 @@
-import { UpstreamFailure, type Offer, type ProviderFlag, type ReplyEnd, type Usage } from '#gateway';
-import { isObject, type RequestMessage, type ResponseMessage } from './message.ts';
+import {
+  isObject,
+  type Offer,
+  type ProviderFlag,
+  type ReplyEnd,
+  type RequestMessage,
+  type ResponseMessage,
+  UpstreamFailure,
+  type Usage,
+} from '#gateway';
 import { hasOwnPrice } from './tool-price.ts';
 import type { McpTail } from './turn.ts';
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from './message.ts';
+import { isObject, type JsonObject } from '#gateway';
 import { quote } from './quote.ts';
 import { isModernEra, LOG_LEVELS, META } from './revisions.ts';
 

@@ -1,6 +1,5 @@
-import { toGatewayError, type ErrorCode, type GatewayError } from '#gateway';
+import { type ErrorCode, errorText, type GatewayError, toGatewayError } from '#gateway';
 import { ERROR } from './revisions.ts';
-import { errorText } from './message.ts';
 
 /**
  * The MCP wire: the code of the JSON-RPC error, and the HTTP status where the error is the whole reply. What JSON-RPC has no code for is one of ours,

@@ -1,5 +1,5 @@
 import { decodeHeaderValue } from './header-value.ts';
-import type { RequestMessage } from './message.ts';
+import type { RequestMessage } from '#gateway';
 import { nameOf } from './param-headers.ts';
 import { quote } from './quote.ts';
 

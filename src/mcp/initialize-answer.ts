@@ -1,6 +1,5 @@
 import { initializeAt } from './legacy-server.ts';
-import { isObject, resultText, type RequestMessage } from './message.ts';
-import { membersOf, removeMember, setMember, splice } from './raw-json.ts';
+import { isObject, membersOf, removeMember, type RequestMessage, resultText, setMember, splice } from '#gateway';
 import { isLegacyRevision } from './revisions.ts';
 import type { McpTail, Place, ServerFacts } from './turn.ts';
 

@@ -1,6 +1,5 @@
-import type { StoredReply } from '#gateway';
+import { membersOf, type StoredReply } from '#gateway';
 import { MCP_ERRORS } from './errors-mcp.ts';
-import { membersOf } from './raw-json.ts';
 
 /** Bytes of an answer. Every one stays for a day, and a tool that costs nothing could be called for the sake of that. */
 const BYTES_MAX = { charged: 1024 * 1024, free: 64 * 1024 };

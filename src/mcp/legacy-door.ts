@@ -1,8 +1,16 @@
-import { GatewayError, type KeepAlive } from '#gateway';
-import { createAnswer, type Answer } from './answer.ts';
+import {
+  type Answer,
+  createAnswer,
+  errorText,
+  GatewayError,
+  type KeepAlive,
+  type NotificationMessage,
+  parseMessage,
+  type RequestMessage,
+  type ResponseMessage,
+} from '#gateway';
 import { runBatch } from './batch.ts';
 import { toMcpError, worthTelling } from './errors-mcp.ts';
-import { errorText, parseMessage, type NotificationMessage, type RequestMessage, type ResponseMessage } from './message.ts';
 import { ERROR, LEGACY_METHODS } from './revisions.ts';
 import type { LegacyDoor } from './routes.ts';
 import { NO_SESSION } from './session.ts';

@@ -1,7 +1,5 @@
-import { UpstreamFailure, type Send, type UpstreamReply } from '#gateway';
-import { isObject, type JsonObject, type ResponseMessage } from './message.ts';
+import { isObject, type JsonObject, readReply, type ResponseMessage, type Send, UpstreamFailure, type UpstreamReply } from '#gateway';
 import type { LegacySession } from './session.ts';
-import { readReply } from './upstream-reply.ts';
 
 /** Of an answer that is no tool's. */
 const ANSWER_BYTES_MAX = 1024 * 1024;

@@ -1,13 +1,20 @@
-import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
-import { EventError, createEventReader, type SseEvent } from './event-reader.ts';
+import {
+  createEventReader,
+  errorText,
+  EventError,
+  hasEvents,
+  parseGuarded,
+  type ReplyEnd,
+  type SseEvent,
+  type UpstreamExchange,
+  type UpstreamReply,
+} from '#gateway';
 import { isSessionLost, readRefusal, refuseOurs, sessionHeaders } from './legacy-server.ts';
 import { OVER, type ListenPlaces } from './listen-places.ts';
-import { errorText } from './message.ts';
 import { ERROR } from './revisions.ts';
 import type { RenewSession } from './session-renewal.ts';
 import { NO_SESSION, type LegacySession } from './session.ts';
 import type { McpTail, Place } from './turn.ts';
-import { hasEvents, parseGuarded } from './upstream-reply.ts';
 
 /** Takes what a server sends outside of any request to the client that listens for it. Run as the conversation of a free call. */
 export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;

@@ -1,5 +1,4 @@
-import { isObject, type RawMessage } from './message.ts';
-import { membersOf, splice, withMembers, type Span } from './raw-json.ts';
+import { isObject, membersOf, type RawMessage, type Span, splice, withMembers } from '#gateway';
 
 /**
  * A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent. Values are JSON text, null removes. `read` is the

@@ -1,8 +1,7 @@
-import { OWN_ACCOUNT, UpstreamFailure, type Caller, type Conversation, type Offer, type Pipeline } from '#gateway';
+import { type Caller, type Conversation, type Offer, OWN_ACCOUNT, parseMessage, type Pipeline, UpstreamFailure } from '#gateway';
 import type { ListMethod } from './catalogue/read-page.ts';
 import type { FetchDeps } from './catalogue/fetch-lists.ts';
 import { runFreeCall } from './free-call.ts';
-import { parseMessage } from './message.ts';
 import { ERROR, META, MODERN } from './revisions.ts';
 import { pinned } from './run-turn.ts';
 import type { Servers } from './servers.ts';

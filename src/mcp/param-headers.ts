@@ -1,5 +1,5 @@
 import { decodeHeaderValue, encodeHeaderValue, trimHeader } from './header-value.ts';
-import { isObject } from './message.ts';
+import { isObject } from '#gateway';
 import { paramHeadersOf } from './param-schema.ts';
 import { LEGACY_METHODS } from './revisions.ts';
 

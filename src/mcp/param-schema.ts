@@ -1,4 +1,4 @@
-import { isObject } from './message.ts';
+import { isObject } from '#gateway';
 
 /** A token of RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;

@@ -1,4 +1,4 @@
-import type { Answer } from './answer.ts';
+import type { Answer } from '#gateway';
 
 /** What was written to clients of legacy sessions, for those whose connection broke: they come back with the id of the last event that they got. */
 export interface Replays {

@@ -1,21 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import {
+  type Answer,
+  type Config,
+  createAnswer,
   createHttpSink,
+  errorText,
   GatewayError,
   jsonText,
-  requireAdmission,
-  toGatewayError,
-  type Config,
   type KeepAlive,
   type Pipeline,
   type ReplySink,
+  requireAdmission,
+  toGatewayError,
 } from '#gateway';
-import { createAnswer, type Answer } from './answer.ts';
 import { classify, type Inbound } from './classify.ts';
 import { describeRoutes } from './described-routes.ts';
 import { toMcpError, worthTelling } from './errors-mcp.ts';
-import { errorText } from './message.ts';
 import type { Knock, Standalone } from './standalone.ts';
 
 /** Answers requests of one client of the modern revision, or of one without a session. `service` is null for the aggregate. */

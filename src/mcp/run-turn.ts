@@ -1,33 +1,38 @@
 import { hash } from 'node:crypto';
 import {
+  type Answer,
+  type Call,
+  type Caller,
+  type CallRequest,
+  type Conversation,
+  elementsOf,
+  errorText,
   formatUsd,
   GatewayError,
+  type Idempotency,
   idempotencyError,
+  membersOf,
   newCallId,
   NO_PREFERENCES,
-  printable,
-  UpstreamFailure,
-  type Call,
-  type CallRequest,
-  type Caller,
-  type Conversation,
-  type Idempotency,
   type Offer,
+  onceOnly,
   type PaymentTerms,
   type Pipeline,
+  printable,
+  RawJsonError,
   type ReplyEnd,
+  type RequestMessage,
+  resultText,
   type SettledFrame,
+  splice,
+  UpstreamFailure,
 } from '#gateway';
-import type { Answer } from './answer.ts';
 import { asksForMoney, toMcpError, worthTelling } from './errors-mcp.ts';
 import { keptOutcome, withId } from './kept-outcome.ts';
 import { LISTEN_MS } from './listen-places.ts';
-import { errorText, resultText, type RequestMessage } from './message.ts';
 import { paramHeaderFault } from './param-headers.ts';
 import { paymentRequired } from './payment-required.ts';
 import { withMeta } from './meta.ts';
-import { onceOnly } from './once-only.ts';
-import { elementsOf, membersOf, RawJsonError, splice } from './raw-json.ts';
 import { ERROR, MODERN, modernStatusOf, type MethodRule } from './revisions.ts';
 import type { Servers } from './servers.ts';
 import { hasOwnPrice, priceOfTool } from './tool-price.ts';

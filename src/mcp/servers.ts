@@ -1,9 +1,7 @@
-import { UpstreamFailure, type Offer, type Send, type UpstreamRequest } from '#gateway';
-import { isObject, type JsonObject, type ResponseMessage } from './message.ts';
+import { isObject, type JsonObject, type Offer, readReply, type ResponseMessage, type Send, UpstreamFailure, type UpstreamRequest } from '#gateway';
 import { ERROR, META, MODERN, LEGACY } from './revisions.ts';
 import type { ServerFacts } from './turn.ts';
 import { orAbort } from './legs/modern-to-legacy/or-abort.ts';
-import { readReply } from './upstream-reply.ts';
 
 /** What is known of the servers behind the offers. */
 export interface Servers {

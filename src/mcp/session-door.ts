@@ -1,4 +1,4 @@
-import { resultText } from './message.ts';
+import { resultText } from '#gateway';
 import type { ClientRequests } from './client-requests.ts';
 import { createLegacyDoor, type LegacyDoorDeps } from './legacy-door.ts';
 import type { Replays } from './replays.ts';

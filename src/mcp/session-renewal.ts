@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Offer, SessionStore } from '#gateway';
+import { type Offer, type SessionStore, setMember, splice } from '#gateway';
 import { initializeAt, leaveServer, notifyInitialized } from './legacy-server.ts';
-import { setMember, splice } from './raw-json.ts';
 import { fromState, toState } from './session-state.ts';
 import type { LegacySession } from './session.ts';
 import type { Place } from './turn.ts';

@@ -1,5 +1,4 @@
-import type { Offer, StoredSession } from '#gateway';
-import { isObject, type JsonObject } from './message.ts';
+import { isObject, type JsonObject, type Offer, type StoredSession } from '#gateway';
 import type { LegacySession } from './session.ts';
 
 /** The word for MCP's sessions among those that the gateway keeps. */

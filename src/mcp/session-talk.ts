@@ -1,5 +1,4 @@
-import type { Pipeline } from '#gateway';
-import type { Answer } from './answer.ts';
+import type { Answer, NotificationMessage, Pipeline, RequestId, RequestMessage, ResponseMessage } from '#gateway';
 import type { ClientRequests } from './client-requests.ts';
 import { runFreeCall } from './free-call.ts';
 import { notifyInitialized } from './legacy-server.ts';
@@ -7,7 +6,6 @@ import type { LegacyToLegacy } from './legs/legacy-to-legacy.ts';
 import type { LegacyToModern } from './legs/legacy-to-modern.ts';
 import type { Listen, Listening } from './listen.ts';
 import { LISTEN_MS } from './listen-places.ts';
-import type { NotificationMessage, RequestId, RequestMessage, ResponseMessage } from './message.ts';
 import type { Recording } from './replays.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from './revisions.ts';
 import { pinned, type RunTurn } from './run-turn.ts';

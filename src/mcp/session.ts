@@ -1,5 +1,4 @@
-import type { Offer } from '#gateway';
-import { errorText } from './message.ts';
+import { errorText, type Offer } from '#gateway';
 import type { McpTail } from './turn.ts';
 
 /** The session of one legacy client with one service, from its `initialize` to its DELETE or the end of its idle time. Never shared between callers. */

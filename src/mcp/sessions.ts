@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Config, Offer, SessionStore } from '#gateway';
+import { type Config, errorText, type Offer, type RequestMessage, type SessionStore } from '#gateway';
 import { answerInitialize, type InitializeResult } from './initialize-answer.ts';
 import { leaveServer } from './legacy-server.ts';
-import { errorText, type RequestMessage } from './message.ts';
 import { ERROR } from './revisions.ts';
 import { createSessionCache, type LiveSession } from './session-cache.ts';
 import { tellServers, type Reach } from './session-ends.ts';

@@ -1,11 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError, parseIdempotencyKey, type Caller, type Config } from '#gateway';
-import type { Answer } from './answer.ts';
-import { errorText, isObject, parseMessage, type JsonObject, type RequestMessage } from './message.ts';
+import {
+  type Answer,
+  type Caller,
+  type Config,
+  errorText,
+  GatewayError,
+  isObject,
+  type JsonObject,
+  parseIdempotencyKey,
+  parseMessage,
+  type RequestMessage,
+  type Seals,
+} from '#gateway';
 import { withoutMeta } from './meta.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from './revisions.ts';
 import type { RunTurn, TurnRequest } from './run-turn.ts';
-import type { Seals } from './seal.ts';
 import type { Continued } from './turn.ts';
 
 /** Members of a request's `_meta` that speak to the gateway, and are not for the provider. */

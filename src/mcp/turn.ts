@@ -1,5 +1,4 @@
-import type { Caller, Offer, ReplyEnd, Send } from '#gateway';
-import type { RequestMessage, ResponseMessage } from './message.ts';
+import type { Caller, Offer, ReplyEnd, RequestMessage, ResponseMessage, Send } from '#gateway';
 import type { LegacySession } from './session.ts';
 
 /** One request of a client on its way to one server and back. */

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
-import { GatewayError } from '#gateway';
+import { GatewayError, isObject, type JsonObject } from '#gateway';
 import { openSession, type SessionClient } from './legs/modern-to-legacy/open-session.ts';
 import { createUpstreamSession, type UpstreamSession } from './legs/modern-to-legacy/upstream-session.ts';
-import { isObject, type JsonObject } from './message.ts';
 import { META } from './revisions.ts';
 import { createTally } from './tally.ts';
 import type { Place, Turn } from './turn.ts';

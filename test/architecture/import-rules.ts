@@ -35,6 +35,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   media: { rooms: ['gateway'], packages: ['fastify', '@fastify/*'] },
   mcp: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', '@modelcontextprotocol/*'] },
   a2a: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', '@a2a-js/*'] },
+  rpc: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', 'json-rpc-2.0'] },
   // Not the gateway's whole public face: a proxy would load a gateway.
   provide: { rooms: ['gateway/wire'], packages: ['undici', 'smol-toml', 'bs58', 'ws', 'tweetnacl', 'viem'] },
   demo: { rooms: [], packages: [] },

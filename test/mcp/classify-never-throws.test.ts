@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { classify, type InboundHeaders } from '../../src/mcp/classify.ts';
 import { paramHeaderFault, standardHeaders } from '../../src/mcp/param-headers.ts';
 import { ENVELOPE, requestText } from './support/inbound.ts';
-import { object, value } from './support/json-text.ts';
+import { object, value } from '../gateway/json/json-text.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 3_000;
 const MIB = 1024 * 1024;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isObject, parseMessage } from '../../src/mcp/message.ts';
+import { isObject, parseMessage } from '../../src/gateway/json-rpc/message.ts';
 import { withMeta } from '../../src/mcp/meta.ts';
-import { object, value } from './support/json-text.ts';
+import { object, value } from '../gateway/json/json-text.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 500;
 const space = fc.constantFrom('', ' ', '\n\t', '\r\n  ');

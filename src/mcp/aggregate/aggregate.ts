@@ -1,7 +1,6 @@
-import type { Caller } from '#gateway';
+import type { Caller, JsonRpcError, RequestMessage } from '#gateway';
 import { LISTS, type ListMethod } from '../catalogue/read-page.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import type { JsonRpcError, RequestMessage } from '../message.ts';
 import { ERROR } from '../revisions.ts';
 import { discoverResult, initializeResult } from './about.ts';
 import { fromCursor } from './cursor.ts';

@@ -1,7 +1,5 @@
-import { viewDefinition, viewToolCallPrice } from '#gateway';
+import { isObject, membersOf, viewDefinition, viewToolCallPrice } from '#gateway';
 import type { FoundTool, ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import { isObject } from '../message.ts';
-import { membersOf } from '../raw-json.ts';
 import { FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
 import type { Scope } from './scope.ts';
 import type { Tables } from './tables.ts';

@@ -1,9 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer } from '../answer.ts';
+import {
+  type Answer,
+  createEventReader,
+  errorText,
+  eventText,
+  isObject,
+  type JsonObject,
+  parseMessage,
+  type RequestMessage,
+  resultText,
+} from '#gateway';
 import type { Kind } from '../catalogue/listing.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import { createEventReader, eventText } from '../event-reader.ts';
-import { errorText, isObject, parseMessage, resultText, type JsonObject, type RequestMessage } from '../message.ts';
 import type { ListenPlaces } from '../listen-places.ts';
 import { withMeta } from '../meta.ts';
 import { ERROR, META } from '../revisions.ts';

@@ -1,5 +1,16 @@
-import { isObject, parseMessage, type McpMessage, type NotificationMessage, type ResponseMessage } from '../message.ts';
-import { membersOf, RawJsonError, splice, type Edit, type Member, type Members } from '../raw-json.ts';
+import {
+  type Edit,
+  isObject,
+  type JsonRpcMessage,
+  type Member,
+  type Members,
+  membersOf,
+  type NotificationMessage,
+  parseMessage,
+  RawJsonError,
+  type ResponseMessage,
+  splice,
+} from '#gateway';
 import type { Aggregate } from './aggregate.ts';
 
 /**
@@ -66,7 +77,7 @@ export function toPart(message: NotificationMessage | ResponseMessage): { readon
   return renamed(message, splitId(message.params['progressToken']), membersOf(text, members.get('params')!.start).get('progressToken'));
 }
 
-function renamed({ text, kind }: McpMessage, to: ReturnType<typeof splitId>, place: Member | undefined): ReturnType<typeof toPart> {
+function renamed({ text, kind }: JsonRpcMessage, to: ReturnType<typeof splitId>, place: Member | undefined): ReturnType<typeof toPart> {
   if (to === null || !place) return null;
   const message = parseMessage(splice(text, [{ start: place.start, end: place.end, text: to.idText }]));
   return message && message.kind === kind && message.kind !== 'request' ? { service: to.service, message } : null;

@@ -1,6 +1,5 @@
-import { GatewayError } from '#gateway';
+import { GatewayError, parseMessage, type RequestMessage } from '#gateway';
 import type { ClientRequests } from '../client-requests.ts';
-import { parseMessage, type RequestMessage } from '../message.ts';
 import type { Recording } from '../replays.ts';
 import { NO_SESSION } from '../session.ts';
 import type { SessionTalk } from '../session-talk.ts';

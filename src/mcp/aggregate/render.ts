@@ -1,8 +1,7 @@
-import { viewToolCallPrice } from '#gateway';
+import { membersOf, splice, viewToolCallPrice, withMembers } from '#gateway';
 import { writeMeta } from '../catalogue/decorate.ts';
 import type { ListedItem } from '../catalogue/listing.ts';
 import type { ServiceTool } from '../catalogue/merge-listings.ts';
-import { membersOf, splice, withMembers } from '../raw-json.ts';
 import type { ServiceTable } from './tables.ts';
 import { createUriEdits } from './uri-edits.ts';
 

@@ -1,6 +1,4 @@
-import { printable } from '#gateway';
-import { isObject, type JsonRpcError, type RequestMessage } from '../message.ts';
-import { membersOf, RawJsonError, splice, withMembers, type Member } from '../raw-json.ts';
+import { isObject, type JsonRpcError, type Member, membersOf, printable, RawJsonError, type RequestMessage, splice, withMembers } from '#gateway';
 import { ERROR } from '../revisions.ts';
 import { nearestNames } from './nearest.ts';
 import { splitName } from './names.ts';

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { GatewayError } from '#gateway';
-import type { Answer } from '../answer.ts';
-import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import { createLegacyDoor, type LegacyDoorDeps } from '../legacy-door.ts';
 import {
+  type Answer,
   errorText,
-  parseMessage,
-  resultText,
+  GatewayError,
   type JsonRpcError,
   type NotificationMessage,
+  parseMessage,
   type RequestMessage,
   type ResponseMessage,
-} from '../message.ts';
+  resultText,
+} from '#gateway';
+import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
+import { createLegacyDoor, type LegacyDoorDeps } from '../legacy-door.ts';
 import type { Recording, Replays } from '../replays.ts';
 import { ERROR, isLegacyRevision, LEGACY, LOG_LEVELS } from '../revisions.ts';
 import type { LegacyDoor } from '../routes.ts';

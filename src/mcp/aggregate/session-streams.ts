@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GatewayError } from '#gateway';
-import type { Answer } from '../answer.ts';
+import { type Answer, createEventReader, errorText, eventText, GatewayError, parseMessage } from '#gateway';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import { createEventReader, eventText } from '../event-reader.ts';
 import type { ListenPlaces } from '../listen-places.ts';
-import { errorText, parseMessage } from '../message.ts';
 import { ERROR } from '../revisions.ts';
 import { NO_SESSION } from '../session.ts';
 import type { SessionTalk } from '../session-talk.ts';

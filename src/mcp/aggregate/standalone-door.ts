@@ -1,7 +1,5 @@
-import { GatewayError } from '#gateway';
-import type { Answer } from '../answer.ts';
+import { type Answer, errorText, GatewayError, parseMessage, type RequestMessage, resultText } from '#gateway';
 import { LISTS, type ListMethod } from '../catalogue/read-page.ts';
-import { errorText, parseMessage, resultText, type RequestMessage } from '../message.ts';
 import { ERROR, modernStatusOf } from '../revisions.ts';
 import type { Knock, Standalone, StandaloneRun } from '../standalone.ts';
 import type { Aggregate, OwnAnswer } from './aggregate.ts';

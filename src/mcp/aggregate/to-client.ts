@@ -1,4 +1,4 @@
-import { membersOf, RawJsonError, splice } from '../raw-json.ts';
+import { membersOf, RawJsonError, splice } from '#gateway';
 import { createUriEdits } from './uri-edits.ts';
 
 /**

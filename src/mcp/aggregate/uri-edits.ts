@@ -1,4 +1,4 @@
-import { elementsOf, membersOf, RawJsonError, type Edit, type Members } from '../raw-json.ts';
+import { elementsOf, membersOf, RawJsonError, type Edit, type Members } from '#gateway';
 import { exposeUri } from './uris.ts';
 
 const UI_RAW = '"ui://';

@@ -1,6 +1,16 @@
-import { viewDefinition, viewToolCallPrice, type Offer, type ToolDefinition } from '#gateway';
-import { isObject } from '../message.ts';
-import { elementsOf, membersOf, RawJsonError, splice, withMembers, type Edit } from '../raw-json.ts';
+import {
+  type Edit,
+  elementsOf,
+  isObject,
+  membersOf,
+  type Offer,
+  RawJsonError,
+  splice,
+  type ToolDefinition,
+  viewDefinition,
+  viewToolCallPrice,
+  withMembers,
+} from '#gateway';
 import { readTool } from './tool-entry.ts';
 import type { ToolCatalogue } from './tool-catalogue.ts';
 

@@ -1,5 +1,4 @@
-import type { ListedTool } from '#gateway';
-import type { JsonObject } from '../message.ts';
+import type { JsonObject, ListedTool } from '#gateway';
 import type { ServerFacts } from '../turn.ts';
 import type { SearchIndex } from './search-index.ts';
 

@@ -1,5 +1,4 @@
-import { isObject } from '../message.ts';
-import { elementsOf, membersOf, RawJsonError } from '../raw-json.ts';
+import { elementsOf, isObject, membersOf, RawJsonError } from '#gateway';
 import type { ListedItem } from './listing.ts';
 
 /** The lists of a server: the method, the member of its result that is the list, and what an element is known by. */

@@ -1,6 +1,4 @@
-import type { ToolDefinition } from '#gateway';
-import { isObject, type JsonObject } from '../message.ts';
-import { membersOf } from '../raw-json.ts';
+import { isObject, type JsonObject, membersOf, type ToolDefinition } from '#gateway';
 import { definitionHash, hasRemoteRef } from './definition.ts';
 import type { ToolEntry } from './listing.ts';
 

@@ -1,13 +1,21 @@
 import { hash } from 'node:crypto';
-import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
+import {
+  errorText,
+  type NotificationMessage,
+  type ReplyEnd,
+  type RequestMessage,
+  type ResponseMessage,
+  resultText,
+  type UpstreamExchange,
+  type UpstreamReply,
+} from '#gateway';
 import { toEnd } from '../ending.ts';
 import { failure, isSessionLost, POST_HEADERS, readRefusal, refuseOurs, sessionHeaders } from '../legacy-server.ts';
-import { errorText, resultText, type NotificationMessage, type RequestMessage, type ResponseMessage } from '../message.ts';
 import { ERROR } from '../revisions.ts';
 import type { RenewSession } from '../session-renewal.ts';
 import { NO_SESSION, type LegacySession } from '../session.ts';
 import type { Leg, McpTail, Place, Turn } from '../turn.ts';
-import { toEvent } from '../upstream-reply.ts';
+import { toEvent } from '../to-event.ts';
 import { readResumed } from './resumed-reply.ts';
 
 export interface LegacyToLegacyOptions {

@@ -1,9 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ReplyEnd } from '#gateway';
+import { errorText, isObject, parseMessage, RawJsonError, type ReplyEnd, type RequestId, type ResponseMessage, resultText } from '#gateway';
 import { NoAnswer, type ClientRequests } from '../client-requests.ts';
 import { toEnd } from '../ending.ts';
-import { errorText, isObject, parseMessage, resultText, type RequestId, type ResponseMessage } from '../message.ts';
-import { RawJsonError } from '../raw-json.ts';
 import { ERROR } from '../revisions.ts';
 import type { LegacySession } from '../session.ts';
 import type { Leg, McpTail, Place, Turn } from '../turn.ts';

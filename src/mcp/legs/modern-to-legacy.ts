@@ -1,13 +1,22 @@
-import { UpstreamFailure, type ReplyEnd } from '#gateway';
+import {
+  errorText,
+  eventText,
+  isObject,
+  type JsonRpcError,
+  parseMessage,
+  type ReplyEnd,
+  type RequestMessage,
+  type ResponseMessage,
+  resultText,
+  type Seals,
+  UpstreamFailure,
+} from '#gateway';
 import { toEnd } from '../ending.ts';
-import { eventText } from '../event-reader.ts';
 import type { HeldCalls } from '../held-calls.ts';
 import { LATE } from '../mailbox.ts';
-import { errorText, isObject, parseMessage, resultText, type JsonRpcError, type RequestMessage, type ResponseMessage } from '../message.ts';
 import { nameOf } from '../param-headers.ts';
 import { ERROR, MODERN_METHODS, modernStatusOf } from '../revisions.ts';
 import { priceOfTool } from '../tool-price.ts';
-import type { Seals } from '../seal.ts';
 import type { Continued, Leg, McpTail, Place, Turn } from '../turn.ts';
 import type { UpstreamSessions } from '../upstream-sessions.ts';
 import { goOn, startCall, type Running } from './modern-to-legacy/begin-call.ts';

@@ -1,14 +1,27 @@
-import { UpstreamFailure, type Offer, type ReplyEnd, type UpstreamReply } from '#gateway';
+import {
+  errorText,
+  hasEvents,
+  isObject,
+  type Member,
+  type Offer,
+  parseMessage,
+  readOne,
+  readReply,
+  type ReplyEnd,
+  type ResponseMessage,
+  type Seals,
+  splice,
+  UpstreamFailure,
+  type UpstreamReply,
+  withMembers,
+} from '#gateway';
 import { toEnd } from '../ending.ts';
-import { errorText, isObject, parseMessage, type ResponseMessage } from '../message.ts';
 import { priceOfTool } from '../tool-price.ts';
 import { standardHeaders } from '../param-headers.ts';
 import { withMeta } from '../meta.ts';
-import { splice, withMembers, type Member } from '../raw-json.ts';
 import { META, MODERN, modernStatusOf } from '../revisions.ts';
-import type { Seals } from '../seal.ts';
 import type { Continued, Leg, McpTail, Turn } from '../turn.ts';
-import { hasEvents, readOne, readReply, toEvent } from '../upstream-reply.ts';
+import { toEvent } from '../to-event.ts';
 
 export interface ModernToModernOptions {
   readonly seals: Seals;

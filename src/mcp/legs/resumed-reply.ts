@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UpstreamFailure, type Send, type UpstreamExchange, type UpstreamReply } from '#gateway';
+import { hasEvents, type Marker, readReply, type Received, type Send, type UpstreamExchange, UpstreamFailure, type UpstreamReply } from '#gateway';
 import { failure, sessionHeaders } from '../legacy-server.ts';
 import type { LegacySession } from '../session.ts';
-import { hasEvents, readReply, type Marker, type Received } from '../upstream-reply.ts';
 
 /** Before a stream is asked for again whose server said nothing of it. */
 const RETRY_MS = 1_000;

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { UpstreamFailure, type Offer, type Send } from '#gateway';
 import { createHeldCalls } from '../../../src/mcp/held-calls.ts';
 import { createQuestions } from '../../../src/mcp/legs/modern-to-legacy/questions.ts';
-import { parseMessage, type RequestMessage } from '../../../src/mcp/message.ts';
+import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { createServers } from '../../../src/mcp/servers.ts';
 import { startSpine } from '../../support/spine.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSeals } from '../../../src/mcp/seal.ts';
+import { createSeals } from '../../../src/gateway/seal.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
 import { callTool, toolToml } from './modern-post.ts';

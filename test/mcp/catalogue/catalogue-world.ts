@@ -8,7 +8,7 @@ import { createCatalog, createToolPins, type Catalog, type Offer } from '#gatewa
 import type { Database } from '#store';
 import type { FetchDeps } from '../../../src/mcp/catalogue/fetch-lists.ts';
 import { createToolCatalogue, type Change, type ToolCatalogue, type ToolCatalogueOptions } from '../../../src/mcp/catalogue/tool-catalogue.ts';
-import { parseMessage } from '../../../src/mcp/message.ts';
+import { parseMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { META, MODERN } from '../../../src/mcp/revisions.ts';
 import { openEngine } from '../../support/engines.ts';
 import { clock, offer, seeded } from '../../gateway/routing/offers.ts';

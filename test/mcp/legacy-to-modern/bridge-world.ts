@@ -22,7 +22,7 @@ import {
 import { createClientRequests, type ClientRequests } from '../../../src/mcp/client-requests.ts';
 import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/legs/legacy-to-modern.ts';
 import { initializeResult } from '../../../src/mcp/legs/legacy-to-modern/initialize-result.ts';
-import { parseMessage, type RequestMessage } from '../../../src/mcp/message.ts';
+import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { createServers } from '../../../src/mcp/servers.ts';
 import type { LegacySession } from '../../../src/mcp/session.ts';
 import type { McpTail, Place, Turn } from '../../../src/mcp/turn.ts';

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node';
 import { onTestFinished } from 'vitest';
-import { eventText } from '../../../src/mcp/event-reader.ts';
-import { parseMessage, resultText, type RequestMessage } from '../../../src/mcp/message.ts';
+import { eventText } from '../../../src/gateway/reply/event-reader.ts';
+import { parseMessage, resultText, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import type { LegacySession } from '../../../src/mcp/session.ts';
 import type { BridgeWorld, InitializeParams } from './bridge-world.ts';
 

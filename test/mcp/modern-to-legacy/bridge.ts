@@ -22,12 +22,12 @@ import {
 } from '#gateway';
 import { classify, type Inbound } from '../../../src/mcp/classify.ts';
 import { toMcpError } from '../../../src/mcp/errors-mcp.ts';
-import { eventText } from '../../../src/mcp/event-reader.ts';
+import { eventText } from '../../../src/gateway/reply/event-reader.ts';
 import { createHeldCalls, type HeldCalls, type HeldCallsOptions } from '../../../src/mcp/held-calls.ts';
 import { createModernToLegacy } from '../../../src/mcp/legs/modern-to-legacy.ts';
-import { errorText } from '../../../src/mcp/message.ts';
+import { errorText } from '../../../src/gateway/json-rpc/message.ts';
 import { META, MODERN } from '../../../src/mcp/revisions.ts';
-import { createSeals } from '../../../src/mcp/seal.ts';
+import { createSeals } from '../../../src/gateway/seal.ts';
 import { createServers } from '../../../src/mcp/servers.ts';
 import type { Continued, McpTail, Turn } from '../../../src/mcp/turn.ts';
 import { createUpstreamSessions, type UpstreamSessions, type UpstreamSessionsOptions } from '../../../src/mcp/upstream-sessions.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Answer } from '../../../src/mcp/answer.ts';
+import type { Answer } from '../../../src/gateway/reply/answer.ts';
 import { createReplays } from '../../../src/mcp/replays.ts';
 
 /** An answer that keeps what it is given. */

@@ -1,6 +1,5 @@
 import { NoAnswer, type ClientRequests } from '../../client-requests.ts';
-import { eventText } from '../../event-reader.ts';
-import { isObject, type JsonObject, type ResponseMessage } from '../../message.ts';
+import { eventText, isObject, type JsonObject, type ResponseMessage } from '#gateway';
 import { missingCapability, toClientRequest, type Asked, type InputRequest } from './input-requests.ts';
 
 export interface Client {

@@ -1,5 +1,4 @@
-import { isObject, type JsonObject } from '../../message.ts';
-import { membersOf, RawJsonError, splice, withMembers, type Member } from '../../raw-json.ts';
+import { isObject, type JsonObject, type Member, membersOf, RawJsonError, splice, withMembers } from '#gateway';
 import { META, MODERN } from '../../revisions.ts';
 import type { LegacySession } from '../../session.ts';
 

@@ -1,5 +1,4 @@
-import { isObject } from '../../message.ts';
-import { membersOf, RawJsonError, splice, withMembers } from '../../raw-json.ts';
+import { isObject, membersOf, RawJsonError, splice, withMembers } from '#gateway';
 import { isLegacyRevision, LEGACY, META } from '../../revisions.ts';
 import type { ServerFacts } from '../../turn.ts';
 import { broken } from './server-exchange.ts';

@@ -1,5 +1,4 @@
-import { isObject, type JsonObject, type RequestMessage, type ResponseMessage } from '../../message.ts';
-import { membersOf, RawJsonError, splice, withMembers } from '../../raw-json.ts';
+import { isObject, type JsonObject, membersOf, RawJsonError, type RequestMessage, type ResponseMessage, splice, withMembers } from '#gateway';
 import { LEGACY_METHODS } from '../../revisions.ts';
 
 /** What a server asks before it goes on with a request: an `input_required` result. */

@@ -1,11 +1,9 @@
-import { UpstreamFailure, type ReplyEnd, type UpstreamExchange } from '#gateway';
-import { isObject, type JsonObject, type McpMessage } from '../../message.ts';
+import { isObject, type JsonObject, type JsonRpcMessage, readReply, type ReplyEnd, type UpstreamExchange, UpstreamFailure } from '#gateway';
 import { MODERN } from '../../revisions.ts';
 import { createMailbox } from '../../mailbox.ts';
 import { withMeta } from '../../meta.ts';
 import type { LegacySession } from '../../session.ts';
 import type { Place, ServerFacts } from '../../turn.ts';
-import { readReply } from '../../upstream-reply.ts';
 import { toEvent } from './ask-client.ts';
 import { envelopeOf } from './envelope.ts';
 import type { Subscriptions } from './subscriptions.ts';
@@ -29,7 +27,7 @@ interface Stream {
 }
 
 type News =
-  | { readonly kind: 'message'; readonly stream: Stream; readonly message: McpMessage }
+  | { readonly kind: 'message'; readonly stream: Stream; readonly message: JsonRpcMessage }
   | { readonly kind: 'ended'; readonly stream: Stream; readonly failure: Error | null }
   | { readonly kind: 'changed' }
   | { readonly kind: 'over' };
@@ -131,9 +129,9 @@ function filterOf({ capabilities }: ServerFacts, uris: readonly string[]): JsonO
   return Object.keys(filter).length === 0 ? null : filter;
 }
 
-const isAcknowledgement = (message: McpMessage) => message.kind === 'notification' && message.method === ACKNOWLEDGED;
+const isAcknowledgement = (message: JsonRpcMessage) => message.kind === 'notification' && message.method === ACKNOWLEDGED;
 
-function honoursNothing(message: McpMessage): boolean {
+function honoursNothing(message: JsonRpcMessage): boolean {
   const honoured = message.kind === 'notification' ? message.params?.['notifications'] : null;
   return isObject(honoured) && Object.values(honoured).every((value) => value !== true && !(Array.isArray(value) && value.length > 0));
 }

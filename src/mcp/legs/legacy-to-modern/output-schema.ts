@@ -1,5 +1,4 @@
-import { isObject } from '../../message.ts';
-import { elementsOf, membersOf, splice, withMembers, type Span } from '../../raw-json.ts';
+import { elementsOf, isObject, membersOf, type Span, splice, withMembers } from '#gateway';
 
 /**
  * Modern tools may have an output of any type, legacy ones of objects alone, and a client of the official library takes no list with another. A list in

@@ -1,4 +1,4 @@
-import { errorText, resultText, type RequestMessage } from '../../message.ts';
+import { errorText, resultText, type RequestMessage } from '#gateway';
 import { ERROR, LOG_LEVELS } from '../../revisions.ts';
 import type { LegacySession } from '../../session.ts';
 import type { ServerFacts } from '../../turn.ts';

@@ -1,4 +1,4 @@
-import type { RequestId } from '../../message.ts';
+import type { RequestId } from '#gateway';
 
 /** The requests of legacy clients that are on their way, so that they can be cancelled. */
 export interface RunningRequests {

@@ -1,13 +1,10 @@
-import { UpstreamFailure, type Offer, type UpstreamRequest } from '#gateway';
+import { membersOf, type Offer, readReply, type ResponseMessage, splice, UpstreamFailure, type UpstreamRequest, withMembers } from '#gateway';
 import { refuseOurs } from '../../legacy-server.ts';
-import type { ResponseMessage } from '../../message.ts';
 import { withMeta } from '../../meta.ts';
 import { standardHeaders } from '../../param-headers.ts';
-import { membersOf, splice, withMembers } from '../../raw-json.ts';
 import { MODERN } from '../../revisions.ts';
 import type { LegacySession } from '../../session.ts';
 import type { Place, Turn } from '../../turn.ts';
-import { readReply } from '../../upstream-reply.ts';
 import { toEvent } from './ask-client.ts';
 import { envelopeOf } from './envelope.ts';
 

@@ -1,5 +1,4 @@
-import { isObject, type RequestMessage, type ResponseMessage } from '../../message.ts';
-import { membersOf, setMember, splice, withMembers, type Edit, type Span } from '../../raw-json.ts';
+import { type Edit, isObject, membersOf, type RequestMessage, type ResponseMessage, setMember, type Span, splice, withMembers } from '#gateway';
 import { ERROR, LEGACY_METHODS, META } from '../../revisions.ts';
 import { objectContent, toolsWithObjectOutput } from './output-schema.ts';
 

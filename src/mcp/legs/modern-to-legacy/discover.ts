@@ -1,5 +1,4 @@
-import { isObject, resultText, type JsonObject } from '../../message.ts';
-import { membersOf, splice, withMembers, type Span } from '../../raw-json.ts';
+import { isObject, type JsonObject, membersOf, resultText, type Span, splice, withMembers } from '#gateway';
 import { META, MODERN } from '../../revisions.ts';
 import type { ServerFacts } from '../../turn.ts';
 

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { UpstreamFailure, type Send, type UpstreamExchange } from '#gateway';
+import { readReply, type Received, type Send, type UpstreamExchange, UpstreamFailure } from '#gateway';
 import { isSessionLost, readRefusal } from '../../legacy-server.ts';
-import { readReply, type Received } from '../../upstream-reply.ts';
 
 /** The stream of a session on which its server says what belongs to no request. */
 export interface Ear {

@@ -1,10 +1,8 @@
-import { eventText } from '../../event-reader.ts';
+import { eventText, isObject, type JsonObject, type NotificationMessage, type Received, resultText } from '#gateway';
 import { createMailbox, type Mailbox } from '../../mailbox.ts';
-import { isObject, resultText, type JsonObject, type NotificationMessage } from '../../message.ts';
 import { withMeta } from '../../meta.ts';
 import { META } from '../../revisions.ts';
 import type { Place, Turn } from '../../turn.ts';
-import type { Received } from '../../upstream-reply.ts';
 import type { UpstreamSessions } from '../../upstream-sessions.ts';
 import { orAbort } from './or-abort.ts';
 import type { UpstreamSession } from './upstream-session.ts';

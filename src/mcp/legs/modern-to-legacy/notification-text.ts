@@ -1,5 +1,4 @@
-import { isObject, type NotificationMessage } from '../../message.ts';
-import { membersOf, splice } from '../../raw-json.ts';
+import { isObject, membersOf, type NotificationMessage, splice } from '#gateway';
 import { LOG_LEVELS, META } from '../../revisions.ts';
 import type { Turn } from '../../turn.ts';
 import { progressTokenOf } from './request-text.ts';

@@ -1,7 +1,5 @@
-import { UpstreamFailure, type Send } from '#gateway';
-import { isObject, type JsonObject, type ResponseMessage } from '../../message.ts';
+import { isObject, type JsonObject, readReply, type ResponseMessage, type Send, UpstreamFailure } from '#gateway';
 import { isLegacyRevision, LEGACY } from '../../revisions.ts';
-import { readReply } from '../../upstream-reply.ts';
 
 /** A session as its server gave it. */
 export interface OpenedSession {

@@ -1,5 +1,4 @@
-import { isObject, type JsonObject, type RequestId, type RequestMessage } from '../../message.ts';
-import { membersOf, RawJsonError, type Members } from '../../raw-json.ts';
+import { isObject, type JsonObject, type Members, membersOf, RawJsonError, type RequestId, type RequestMessage } from '#gateway';
 
 /** What a server asked in the middle of one call, and the client has not answered yet. */
 export interface Questions {

@@ -1,5 +1,4 @@
-import { isObject, type RequestMessage } from '../../message.ts';
-import { membersOf, setMember, splice, withMembers, type Edit } from '../../raw-json.ts';
+import { type Edit, isObject, membersOf, type RequestMessage, setMember, splice, withMembers } from '#gateway';
 import { META } from '../../revisions.ts';
 
 /** Members of `_meta` that make a request modern. A legacy server hears the same from its session. */

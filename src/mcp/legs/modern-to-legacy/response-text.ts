@@ -1,5 +1,4 @@
-import { isObject, type ResponseMessage } from '../../message.ts';
-import { membersOf, splice, withMembers, type Edit } from '../../raw-json.ts';
+import { type Edit, isObject, membersOf, type ResponseMessage, splice, withMembers } from '#gateway';
 import { ERROR, MODERN_METHODS } from '../../revisions.ts';
 import type { Turn } from '../../turn.ts';
 import { URL_ELICITATION_REQUIRED } from './url-elicitation.ts';

@@ -1,8 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { UpstreamFailure, type Send, type UpstreamExchange, type UpstreamReply } from '#gateway';
-import type { RequestMessage } from '../../message.ts';
+import { readReply, type Received, type RequestMessage, type Send, type UpstreamExchange, UpstreamFailure, type UpstreamReply } from '#gateway';
 import { createMailbox, type LATE } from '../../mailbox.ts';
-import { readReply, type Received } from '../../upstream-reply.ts';
 import { toLegacyRequest } from './request-text.ts';
 import type { UpstreamSession } from './upstream-session.ts';
 

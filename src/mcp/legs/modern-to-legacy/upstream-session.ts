@@ -1,8 +1,18 @@
-import type { Send, UpstreamExchange, UpstreamRequest } from '#gateway';
-import { errorText, isObject, resultText, type JsonObject, type RequestMessage, type ResponseMessage } from '../../message.ts';
+import {
+  errorText,
+  isObject,
+  type JsonObject,
+  readReply,
+  type Received,
+  type RequestMessage,
+  type ResponseMessage,
+  resultText,
+  type Send,
+  type UpstreamExchange,
+  type UpstreamRequest,
+} from '#gateway';
 import type { Mailbox } from '../../mailbox.ts';
 import { ERROR, LOG_LEVELS } from '../../revisions.ts';
-import { readReply, type Received } from '../../upstream-reply.ts';
 import { createEar, type Ear } from './ear.ts';
 import { POST_HEADERS, sessionHeaders, type OpenedSession } from './open-session.ts';
 import type { SessionCall } from './session-call.ts';

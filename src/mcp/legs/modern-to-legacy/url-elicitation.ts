@@ -1,5 +1,4 @@
-import { isObject, type ResponseMessage } from '../../message.ts';
-import { elementsOf, membersOf } from '../../raw-json.ts';
+import { elementsOf, isObject, membersOf, type ResponseMessage } from '#gateway';
 
 /** A legacy server's error that says: have the user open these URLs, then make the request again. It is none of the modern revision's. */
 export const URL_ELICITATION_REQUIRED = -32_042;

@@ -1,4 +1,4 @@
-import { membersAlong, RawJsonError, type Members } from './raw-json.ts';
+import { membersAlong, RawJsonError, type Members } from '../json/raw-json.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -42,14 +42,14 @@ export interface ResponseMessage extends RawMessage {
   readonly error?: JsonRpcError;
 }
 
-export type McpMessage = RequestMessage | NotificationMessage | ResponseMessage;
+export type JsonRpcMessage = RequestMessage | NotificationMessage | ResponseMessage;
 
 /**
- * One message of JSON text; undefined where it is not JSON, null where it is no JSON-RPC 2.0 message of MCP (a batch is none). A key that
+ * One message of JSON text; undefined where it is not JSON, null where it is no JSON-RPC 2.0 message (a batch is none). A key that
  * stands twice in the message, in `params` or in `params._meta` makes it null as well: readers differ in which one they take, and what is
  * billed must be what the provider sees. `params` and `_meta` are objects where they are there.
  */
-export function parseMessage(text: string): McpMessage | null | undefined {
+export function parseMessage(text: string): JsonRpcMessage | null | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -93,7 +93,7 @@ function idTextOf({ text, members }: RawMessage): string {
   return text.slice(start, end);
 }
 
-/** MCP has strings and integers; other numbers are let through as JSON-RPC lets them. */
+/** Strings and integers; other numbers are let through as JSON-RPC lets them. */
 const isRequestId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isFinite(id);
 
 function isError(error: unknown): error is JsonRpcError {

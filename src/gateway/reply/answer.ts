@@ -1,4 +1,5 @@
-import type { KeepAlive, ReplySink, Silent } from '#gateway';
+import type { KeepAlive, Silent } from './keep-alive.ts';
+import type { ReplySink } from './reply-sink.ts';
 import { eventText } from './event-reader.ts';
 
 /** The reply to one request of a client: one JSON message, or a stream of events that the response ends. */

@@ -1,4 +1,4 @@
-import { createBytePile } from '#gateway';
+import { createBytePile } from '../byte-pile.ts';
 
 export interface SseEvent {
   /** `message` where the event names none. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { membersOf, RawJsonError, removeMember, setMember, splice, withMembers, type Edit } from '../../src/mcp/raw-json.ts';
-import { entriesOf, key, object, space, value } from './support/json-text.ts';
+import { membersOf, RawJsonError, removeMember, setMember, splice, withMembers, type Edit } from '../../../src/gateway/json/raw-json.ts';
+import { entriesOf, key, object, space, value } from './json-text.ts';
 
 const numRuns = process.env['TOLLGATE_DEEP'] === '1' ? 100_000 : 2_000;
 const decoded = key.map((text) => JSON.parse(text) as string);

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { elementsOf, membersOf, RawJsonError } from '../../src/mcp/raw-json.ts';
-import { entriesOf, object, space, value } from './support/json-text.ts';
+import { elementsOf, membersOf, RawJsonError } from '../../../src/gateway/json/raw-json.ts';
+import { entriesOf, object, space, value } from './json-text.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 const same = (a: unknown, b: unknown) => expect(isDeepStrictEqual(a, b)).toBe(true);

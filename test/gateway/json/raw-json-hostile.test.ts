@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { elementsOf, membersOf, RawJsonError, removeMember, setMember, splice, withMembers } from '../../src/mcp/raw-json.ts';
-import { entriesOf, LONE_BACKSLASH, object } from './support/json-text.ts';
+import { elementsOf, membersOf, RawJsonError, removeMember, setMember, splice, withMembers } from '../../../src/gateway/json/raw-json.ts';
+import { entriesOf, LONE_BACKSLASH, object } from './json-text.ts';
 
 const numRuns = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 5_000;
 const MIB = 1024 * 1024;

@@ -1,11 +1,12 @@
-import { guardStructure, UpstreamFailure, type UpstreamReply } from '#gateway';
-import { createEventReader, eventText } from './event-reader.ts';
-import { parseMessage, type McpMessage } from './message.ts';
-import type { Turn } from './turn.ts';
+import { UpstreamFailure } from '../call.ts';
+import { guardStructure } from '../json-guard.ts';
+import { createEventReader } from '../reply/event-reader.ts';
+import type { UpstreamReply } from '../upstream/upstream.ts';
+import { parseMessage, type JsonRpcMessage } from './message.ts';
 
 /** One message of a server. `raw` is the text of the event that brought it, as it came; null of a JSON reply, which is its one message. */
 export interface Received {
-  readonly message: McpMessage;
+  readonly message: JsonRpcMessage;
   readonly raw: string | null;
   readonly eventId: string | null;
 }
@@ -20,7 +21,7 @@ export interface Marker {
 
 /**
  * The messages of a server's reply, JSON or events, one by one as they arrive. A status of 400 and above counts as a reply where its body is a JSON-RPC
- * message. Throws UpstreamFailure for anything that is no MCP, and for more than `bytesMax`.
+ * message. Throws UpstreamFailure for anything else, and for more than `bytesMax`.
  */
 export async function* readReply(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
   if (hasEvents(reply)) return yield* readEvents(reply, bytesMax);
@@ -45,13 +46,6 @@ export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<R
       reply.status,
     );
   return { message, raw: null, eventId: null };
-}
-
-/** What arrived as an event for the client: as it came, unless the turn changes it. */
-export function toEvent({ toClient }: Pick<Turn, 'toClient'>, { message, raw, eventId }: Received | Marker): Uint8Array {
-  if (message === null) return Buffer.from(raw);
-  const text = toClient(message.text);
-  return Buffer.from(raw !== null && text === message.text ? raw : eventText(text, eventId));
 }
 
 async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
