@@ -7,6 +7,7 @@ import {
   healthRoutes,
   metricsRoutes,
   receiptOfRecord,
+  type CardKey,
   type Config,
   type createNonces,
   type KeyStore,
@@ -22,6 +23,7 @@ export interface OperatorRoutesDeps {
   readonly keys: KeyStore;
   readonly nonces: ReturnType<typeof createNonces>;
   readonly receipts: ReturnType<typeof createReceiptSigner>;
+  readonly cardKey: Pick<CardKey, 'jwk'>;
   readonly admit: Pipeline['admit'];
   readonly audit: () => Promise<AuditReport>;
   /** The gateway is shutting down. */
@@ -32,7 +34,7 @@ export interface OperatorRoutesDeps {
 
 /** What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and figures to his machines. */
 export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
-  const { config, database, ledger, keys, nonces, receipts, admit, audit, draining, metrics, now } = deps;
+  const { config, database, ledger, keys, nonces, receipts, cardKey, admit, audit, draining, metrics, now } = deps;
   const totals = (account: string) => accountTotals(database, account);
 
   return async (server) => {
@@ -63,9 +65,9 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
     const schema = {
       tags: ['Account'],
       security: [],
-      summary: 'Show the keys that receipts are signed with',
+      summary: 'Show the keys that receipts and agent cards are signed with',
       description: 'A JSON Web Key set (RFC 7517).',
     };
-    server.get('/.well-known/jwks.json', { schema }, () => receipts.jwks());
+    server.get('/.well-known/jwks.json', { schema }, () => ({ keys: [...receipts.jwks().keys, cardKey.jwk] }));
   };
 }

@@ -8,6 +8,7 @@ import {
   createPriceBook,
   createReceiptSigner,
   expireAll,
+  expireOrphans,
   type AuditReport,
   type Ledger,
 } from '#billing';
@@ -15,13 +16,14 @@ import { connectRedis, openDatabase, type Database } from '#store';
 import {
   clientAddress,
   countAnswers,
+  countLiveTasks,
   createArrivals,
   createAttempts,
   createAuthenticator,
   createCallLog,
   createCallObserver,
+  createCardKey,
   createCatalog,
-  createEarnings,
   createExecute,
   createFree,
   createHealth,
@@ -32,7 +34,6 @@ import {
   createLogger,
   createMetrics,
   createNonces,
-  createOriginGuard,
   createPeerListener,
   createPeers,
   createPipeline,
@@ -42,10 +43,10 @@ import {
   createRegistry,
   createRetryBudget,
   createRouter,
+  createRuns,
+  createRunTokens,
   createServer,
-  createSessionStore,
   createSignIn,
-  createToolPins,
   createTracer,
   createTrust,
   createTunnelObserver,
@@ -54,11 +55,7 @@ import {
   createUpstream,
   GatewayError,
   limitedAs,
-  marketRoutes,
-  NO_PAYMENTS,
-  nonceRoutes,
   offersFromConfig,
-  ownPages,
   pricesOf,
   receiptOfCall,
   referenceRoutes,
@@ -76,10 +73,12 @@ import {
   type ServerOptions,
   type Tunnels,
 } from '#gateway';
-import { createMcp, type Mcp } from './mcp/index.ts';
-import { chatRoutes, modelsRoutes } from './openai/index.ts';
+import type { Mcp } from './mcp/index.ts';
 import { closeGracefully } from './app-close.ts';
 import { operatorRoutes } from './app-operator.ts';
+import { pageRoutes } from './app-pages.ts';
+import { openProtocols } from './app-protocols.ts';
+import { openTasks } from './app-tasks.ts';
 import { VERSION } from './version.ts';
 
 export interface App {
@@ -130,15 +129,17 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const metrics = createMetrics({
       locksHeld: () => countHeldLocks(database),
       tunnels: () => tunnels?.count() ?? { connections: 0, streams: 0 },
+      tasksLive: () => countLiveTasks(database),
       mcp: () => tools?.counts() ?? { sessions: 0, heldCalls: 0, listens: 0 },
     });
     const ledger = await createLedger({ database, now, onBatch: (batch) => metrics.ledgerBatch(batch) });
     cleanUp.push(() => ledger.close());
     // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
-    if (database.engine === 'sqlite') await expireAll(ledger, Number.MAX_SAFE_INTEGER);
+    if (database.engine === 'sqlite') await expireOrphans(ledger);
 
     const identity = createIdentity(config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed });
     const receipts = createReceiptSigner(identity.receiptKey.privateKey);
+    const cardKey = createCardKey(identity);
     const redis =
       config.redisUrl === null
         ? null
@@ -199,7 +200,9 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const oauth = await createProtectedResource({ config, attempts, now, onError: onKeysLost });
     if (oauth.warning !== null) logger.warn(oauth.warning);
     const { accessTokens } = oauth;
-    const authenticator = createAuthenticator({ keys, signIn, attempts, accessTokens, acceptDevelopmentKeys: config.mode === 'development', now });
+    const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
+    const acceptDevelopmentKeys = config.mode === 'development';
+    const authenticator = createAuthenticator({ keys, signIn, attempts, accessTokens, runTokens, acceptDevelopmentKeys, now });
     cleanUp.push(() => authenticator.close());
     const limiter = createRateLimiter({
       redis,
@@ -221,10 +224,10 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     // A client that stalls holds the end of its call up for as long as it may, and its settlement with it.
     const graceMs = Math.max(config.billing.drainMs, config.limits.clientStallMs);
     let draining = false;
-    const authenticate: PipelineOptions['authenticate'] = (headers, address) => {
+    const authenticate: PipelineOptions['authenticate'] = (headers, address, runs) => {
       if (draining)
         throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1 });
-      return authenticator.authenticate(headers, address);
+      return authenticator.authenticate(headers, address, runs);
     };
     const onError: ServerOptions['onError'] = (error, request) =>
       logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
@@ -266,6 +269,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       },
       onResolved: (call, resolution) => {
         observer.resolved(call, resolution);
+        if ('converse' in call.exchange) call.exchange.resolved?.(resolution.state);
         const used = resolution.end?.usage;
         if (used) void spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), Number((used.prompt ?? 0n) + (used.completion ?? 0n)));
         if (resolution.state === 'unresolved')
@@ -306,42 +310,40 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => clearInterval(sweeper));
 
     const audited = () => audit(database, { now });
-    await server.register(
-      chatRoutes({ pipeline, idempotency, config, now, onError, ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}) }),
-      { prefix: '/api/v1' },
-    );
-    const mcp = createMcp({
+    const taskRoom = openTasks({ config, identity, database, ledger, prices: priceBook, catalog, logger, metrics, present, now, random });
+    const { tasks, push } = taskRoom;
+    cleanUp.push(() => taskRoom.close());
+    const { mcp, a2a } = await openProtocols(server, {
+      config,
+      database,
+      identity,
       pipeline,
       catalog,
-      sessions: createSessionStore(database, { now }),
-      pins: createToolPins(database, { now }),
+      idempotency,
+      tasks,
+      runs: createRuns({ ledger, now, graceMs }),
+      runTokens,
+      push,
+      sign: { ...cardKey, jku: null },
+      oauth,
+      metrics,
+      logger,
       present,
       random,
-      onUnlisted: (error, { service, provider }) =>
-        logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
-      idempotency,
-      terms: NO_PAYMENTS,
-      config,
-      secret: identity.secret('mcp state'),
-      version: VERSION,
       now,
       onError,
-      guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
-      challenge: oauth.challengeFor,
-      onSessionEnded: metrics.mcpSessionEnded,
-      ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
+      keepAliveMs: options.keepAliveMs,
     });
     tools = mcp;
     cleanUp.push(() => mcp.close());
-    await server.register(oauth.routes);
-    await server.register(mcp.routes);
-    await server.register(mcp.routes, { prefix: '/api/v1' });
-    await server.register(nonceRoutes({ nonces, signIn, now }), { prefix: '/api/v1' });
-    await server.register(modelsRoutes({ catalog, health, registry, now }), { prefix: '/api/v1' });
-    await server.register(marketRoutes({ catalog, health, registry, listings: mcp.listings, now }), { prefix: '/api/v1' });
-    await server.register(ownPages({ admit: pipeline.admit, identity, registry, health, earnings: createEarnings(database), now }), {
-      prefix: '/api/v1',
-    });
+    const watch = taskRoom.watch(a2a.look);
+    cleanUp.push(() => watch.close());
+    await server.register(
+      pageRoutes({ catalog, health, registry, nonces, signIn, listings: mcp.listings, identity, database, admit: pipeline.admit, now }),
+      {
+        prefix: '/api/v1',
+      },
+    );
     await server.register(
       operatorRoutes({
         config,
@@ -350,6 +352,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         keys,
         nonces,
         receipts,
+        cardKey,
         admit: pipeline.admit,
         audit: audited,
         draining: () => draining,

@@ -25,7 +25,7 @@ export async function auditPrices(query: Query): Promise<{ problems: string[]; r
 
 /**
  * Recomputes every settlement from its price version and its usage. A call may cost less than that (a cut to its estimate), never more,
- * except for output past the budget (`outcome: over_cap`), which costs at most the lock.
+ * except for output past the budget (`outcome: over_cap`), which costs at most the lock without what it could lend.
  */
 export async function auditCharges(query: Query, prices: ReadonlyMap<string, Rates>): Promise<{ problems: string[]; fine: string }> {
   const problems: string[] = [];
@@ -49,7 +49,7 @@ function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): bigint | string {
   const outcome = attempt(() => (JSON.parse(row.detail as string) as { outcome?: unknown } | null)?.outcome);
   if (outcome === 'free') return 0n;
   const asked = (row.charged as bigint) + (row.shortfall as bigint);
-  if (outcome === 'over_cap') return row.amount as bigint;
+  if (outcome === 'over_cap') return (row.amount as bigint) - (row.lendable as bigint);
   const rates = prices.get(row.price as string);
   if (!rates) return asked === 0n ? 0n : `its price ${row.price} is not known`;
   const usage = attempt(() => usageFromText(row.usage as string));

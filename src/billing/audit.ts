@@ -76,6 +76,21 @@ const QUERIES: readonly { name: string; statement: Statement; fine: string; say:
     say: (row) => `lock ${row.id} is ${row.state ?? 'missing'}, its journal has ${row.opened ?? 0} openings and ${row.resolved ?? 0} resolutions`,
   },
   {
+    name: 'lent',
+    statement: load('audit-lent'),
+    fine: 'what locks have lent is what the locks under them hold or were charged',
+    say: (row) =>
+      row.misfit === 0n
+        ? `lock ${row.id} has lent ${row.lent} more than the locks under it say`
+        : `lock ${row.id} has lent or charged more than it may`,
+  },
+  {
+    name: 'locks under locks',
+    statement: load('audit-children'),
+    fine: 'every lock under another drew on it once, and gave it back what was left',
+    say: (row) => `lock ${row.id} does not fit its parent, or its journal tells otherwise what it drew and gave back`,
+  },
+  {
     name: 'transfers',
     statement: load('audit-transfers'),
     fine: 'every transfer is in the journal, once and alike',

@@ -16,6 +16,10 @@ export interface Billable {
   readonly ceiling: boolean;
   /** Id of a held lock that this one takes the place of; null for none. */
   readonly continues: string | null;
+  /** Id of the held lock whose money this one is made of; null for the account's own. */
+  readonly parent: string | null;
+  /** Locked on top of the highest estimate, for calls that are made under this one. */
+  readonly lendable: MicroUsd;
 }
 
 export interface Quote {
@@ -208,10 +212,13 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
     const { continues } = billable;
     if (continues !== null) void options.ledger.release({ id: continues, detail: CONTINUED }).catch(() => {});
     for (;;) {
+      const estimate = billable.quotes.reduce((most, quote) => (quote.estimate > most ? quote.estimate : most), 0n);
       const result = await options.ledger.lock({
         id: billable.id,
         account: billable.account,
-        amount: billable.quotes.reduce((most, quote) => (quote.estimate > most ? quote.estimate : most), 0n),
+        amount: estimate + billable.lendable,
+        ...(billable.lendable > 0n ? { lendable: billable.lendable } : {}),
+        ...(billable.parent === null ? {} : { parent: billable.parent }),
         prices: billable.quotes.map((quote) => quote.price.id),
         expiresAt: billable.lockExpiresAt,
         detail: billable.lockDetail,
@@ -246,22 +253,25 @@ async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFr
     usage: usageToText(end.usage ?? {}),
     detail: JSON.stringify({ ...end.detail, clientGone }),
   });
-  return resolution(billable, result);
+  return resolutionOf(options.ledger, billable.id, result);
 }
 
 /** The endings of a completed run: failed by its own words or without usage is free, past its budget costs the budget, else the price of its usage. */
-function chargeOf(quote: Quote, end: EndFrame, ceiling: boolean): MicroUsd {
+export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>, ceiling: boolean): MicroUsd {
   if (end.outcome === 'free' || !end.usage) return 0n;
   if (end.outcome === 'over_cap') return quote.estimate;
   const exact = cost(quote.price.rates, end.usage);
   return ceiling && exact > quote.estimate ? quote.estimate : exact;
 }
 
-/** A lock that somebody else resolved first (it expired) is no error to the consumer: it pays nothing more. */
-function resolution(billable: Billable, result: SettleResult): Settlement {
+/** A lock that somebody else resolved first is no error to the consumer: it pays what was settled then, and nothing where it expired. */
+export async function resolutionOf(ledger: Pick<Ledger, 'find'>, id: string, result: SettleResult): Promise<Settlement> {
   if (result.ok) return { charged: result.charged, fee: result.fee, drawn: result.drawn, shortfall: result.shortfall };
-  if (result.reason === 'already_resolved') return NOTHING;
-  throw new Error(`call ${billable.id} could not be settled: ${result.reason}`);
+  if (result.reason !== 'already_resolved') throw new Error(`call ${id} could not be settled: ${result.reason}`);
+  const record = await ledger.find(id);
+  if (record?.state !== 'settled') return NOTHING;
+  const { charged, fee, drawn, shortfall } = record;
+  return { charged, fee, drawn, shortfall };
 }
 
 function failureDetail(error: unknown, clientGone: boolean): string {

@@ -1,7 +1,20 @@
 export * from './money.ts';
 export * from './price.ts';
 export * from './ledger.ts';
-export * from './bill.ts';
+export {
+  createBill,
+  type Billable,
+  type BilledHandler,
+  type BillOptions,
+  type DataFrame,
+  type EndFrame,
+  type Frame,
+  type HeadFrame,
+  type Quote,
+  type Resolution,
+  type SettledFrame,
+} from './bill.ts';
+export { createConclude, type Conclude, type Concluded, type Conclusion } from './conclude.ts';
 export { createLedger } from './ledger-create.ts';
 export type { LedgerBatch } from './ledger-engine.ts';
 export { createPriceBook, type PriceBook, type PriceVersion } from './price-book.ts';
@@ -16,4 +29,4 @@ export {
 } from './account-totals.ts';
 export { audit, type AuditCheck, type AuditOptions, type AuditReport, type AuditTotals } from './audit.ts';
 export { createReceiptSigner, type Jwk, type Receipt, type ReceiptSigner } from './receipt.ts';
-export { expireAll } from './expire-all.ts';
+export { expireAll, expireOrphans } from './expire-all.ts';

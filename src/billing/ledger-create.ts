@@ -1,5 +1,13 @@
 import { DatabaseError, loadStatement, type OpenDatabase, type Row, type Statement, type Value } from '#store';
-import { LedgerUnavailable, type Ledger, type LockResult, type ReleaseResult, type SettleResult, type TransferResult } from './ledger.ts';
+import {
+  LedgerUnavailable,
+  type KeepResult,
+  type Ledger,
+  type LockResult,
+  type ReleaseResult,
+  type SettleResult,
+  type TransferResult,
+} from './ledger.ts';
 import { createCommitter, type LedgerBatch } from './ledger-engine.ts';
 import { checkOperation, type Operation, type OperationResult } from './ledger-operations.ts';
 import { createPostgresEngine } from './ledger-postgres.ts';
@@ -10,13 +18,16 @@ const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql
 const FIND_ACCOUNT = load('find-account');
 const FIND_BUDGET = load('find-budget');
 const FIND_LOCK = load('find-lock');
+const FIND_CHILDREN = load('find-children');
 const OVERDUE_LOCKS = load('overdue-locks');
+const OVERDUE_UNKEPT_LOCKS = load('overdue-unkept-locks');
 
 const EXPIRE_LIMIT = 1_000;
+const CHILDREN_LIMIT = 1_000;
 
 /**
  * The ledger on a database. `now` gives epoch milliseconds. Closing waits for what was submitted; the database stays open.
- * Requests that no caller may make (a negative amount, a transfer to itself, a fee above 100 %) reject with RangeError.
+ * Requests that no caller may make (a negative amount, a transfer to itself, a fee above 100 %, more lendable than locked) reject with RangeError.
  */
 export async function createLedger(options: {
   readonly database: OpenDatabase;
@@ -50,9 +61,11 @@ export async function createLedger(options: {
     settle: (request) => submit({ kind: 'settle', request }) as Promise<SettleResult>,
     release: (request) => submit({ kind: 'release', request }) as Promise<ReleaseResult>,
     transfer: (request) => submit({ kind: 'transfer', request }) as Promise<TransferResult>,
-    async expire(at, limit = EXPIRE_LIMIT) {
-      const ids = (await read(OVERDUE_LOCKS, [at, limit])).map((row) => row.id as string);
-      const results = await Promise.all(ids.map((id) => submit({ kind: 'expire', request: { id, at } })));
+    keep: (id, until) => submit({ kind: 'keep', request: { id, until } }) as Promise<KeepResult>,
+    async expire(at, limit = EXPIRE_LIMIT, spare) {
+      const spareKept = spare === 'kept';
+      const ids = (await read(spareKept ? OVERDUE_UNKEPT_LOCKS : OVERDUE_LOCKS, [at, limit])).map((row) => row.id as string);
+      const results = await Promise.all(ids.map((id) => submit({ kind: 'expire', request: { id, at, spareKept } })));
       return ids.filter((_, index) => results[index]!.ok);
     },
     async balance(account) {
@@ -60,6 +73,7 @@ export async function createLedger(options: {
       return row && { available: row.available, locked: row.locked };
     },
     find: (id) => first(FIND_LOCK, id, toLock),
+    children: async (id, limit = CHILDREN_LIMIT) => (await read(FIND_CHILDREN, [id, limit])).map(toLock),
     async budget(id) {
       const row = await first(FIND_BUDGET, id, toBudget);
       return { spent: row?.spent ?? 0n, locked: row?.locked ?? 0n };

@@ -1,16 +1,19 @@
-import { earningsOf, escrowOf, FEES } from './ledger.ts';
+import { earningsOf, escrowOf, FEES, LOCK_LEVELS } from './ledger.ts';
 import type {
   AccountName,
+  KeepResult,
+  LockRefusal,
   LockRecord,
   LockRequest,
   LockResult,
   ReleaseResult,
   SettleRequest,
   SettleResult,
+  Settlement,
   TransferRequest,
   TransferResult,
 } from './ledger.ts';
-import { feeOf, type Operation, type OperationResult } from './ledger-operations.ts';
+import { feeOf, type ExpireRequest, type KeepRequest, type Operation, type OperationResult } from './ledger-operations.ts';
 import type { MicroUsd } from './money.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -38,12 +41,21 @@ export interface LedgerState {
   hasTransfer(id: string): boolean;
 }
 
-/** One effective operation. Refused operations leave no row. */
+/**
+ * What a row tells. A lock under another is two rows: `lend` makes that much of what the parent has locked available, `lock` takes it again.
+ * So is a resolution whose rest goes back to the parent: it frees all that the lock held, and `return` locks the rest again, for the parent.
+ * So balances are the sum of the rows, one by one, without knowing who lent to whom.
+ */
+export type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
+
+/** One movement of an effective operation. Refused operations leave no row, and a lock that is kept moves nothing. */
 export interface JournalRow {
-  readonly kind: Operation['kind'];
+  readonly kind: JournalKind;
   readonly id: string;
   readonly account: AccountName;
-  readonly counterparty: AccountName | null;
+  /** The other account; of `lend` and `return` the id of the parent lock. */
+  readonly counterparty: string | null;
+  /** Of a resolution: what the lock held. */
   readonly amount: MicroUsd;
   readonly charged: MicroUsd;
   readonly fee: MicroUsd;
@@ -64,6 +76,12 @@ export interface BudgetChange extends BudgetRow {
   readonly lockedBefore: MicroUsd;
 }
 
+/** A lock of an earlier batch of which something else than its resolution changes: `lent`, `kept`, `expiresAt`. */
+export interface LockChange {
+  readonly row: LockRow;
+  readonly lentBefore: MicroUsd;
+}
+
 export interface Decision {
   /** One per operation, in their order. */
   readonly results: readonly OperationResult[];
@@ -73,33 +91,44 @@ export interface Decision {
   readonly newLocks: readonly LockRow[];
   /** Locks that this batch resolves, of earlier batches and of its own. */
   readonly resolvedLocks: readonly LockRow[];
+  readonly changedLocks: readonly LockChange[];
   readonly transfers: readonly TransferRequest[];
 }
 
-type OpenLock = Pick<LockRecord, 'id' | 'account' | 'amount' | 'prices' | 'budget' | 'state' | 'createdAt' | 'expiresAt' | 'lockDetail'>;
+type OpenLock = Omit<LockRecord, keyof Settlement | 'price' | 'provider' | 'resolvedAt' | 'usage' | 'detail'>;
 
 /** A lock without a resolution. */
-export function openLock({ id, account, amount, prices, budget, state, createdAt, expiresAt, lockDetail }: OpenLock): LockRow {
+export function openLock(lock: OpenLock): LockRow {
   return {
-    id,
-    account,
-    amount,
-    prices,
-    budget,
-    state,
+    id: lock.id,
+    account: lock.account,
+    amount: lock.amount,
+    parent: lock.parent,
+    depth: lock.depth,
+    lendable: lock.lendable,
+    lent: lock.lent,
+    kept: lock.kept,
+    prices: lock.prices,
+    budget: lock.budget,
+    state: lock.state,
     price: null,
     provider: null,
     charged: 0n,
     fee: 0n,
     drawn: 0n,
     shortfall: 0n,
-    createdAt,
-    expiresAt,
+    createdAt: lock.createdAt,
+    expiresAt: lock.expiresAt,
     resolvedAt: null,
-    lockDetail,
+    lockDetail: lock.lockDetail,
     usage: null,
     detail: null,
   };
+}
+
+/** True for a new lock that has no part in a run; it is written without the columns of those, whose defaults say the same. */
+export function isPlain(row: LockRow): boolean {
+  return row.parent === null && row.lendable === 0n && !row.kept;
 }
 
 /**
@@ -112,6 +141,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
   const locks = new Map<string, LockRow | undefined>();
   const newLocks: LockRow[] = [];
   const resolvedLocks: LockRow[] = [];
+  const changedLocks = new Map<string, LockChange>();
   const transfers = new Map<string, TransferRequest>();
   const journal: JournalRow[] = [];
 
@@ -144,25 +174,64 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     return found;
   };
 
+  const push = (kind: JournalKind, id: string, name: AccountName, amount: MicroUsd, counterparty: string | null = null) => {
+    journal.push({ kind, id, account: name, counterparty, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at: now });
+  };
+  /** To be called before the first change of a row. */
+  const change = (row: LockRow) => {
+    if (!changedLocks.has(row.id)) changedLocks.set(row.id, { row, lentBefore: row.lent });
+  };
+
   const lock = (request: LockRequest): LockResult => {
     const { id, amount } = request;
     const name = escrowOf(request.account);
     const escrow = account(name);
     const available = escrow?.available ?? 0n;
     if (lockRow(id)) return { ok: false, reason: 'duplicate', available };
-    if (!escrow) return { ok: false, reason: 'no_account', available };
-    if (escrow.available < amount) return { ok: false, reason: 'insufficient', available };
-    if (request.budget) {
-      const limited = budget(request.budget.id);
-      if (limited.spent + limited.locked + amount > request.budget.limit) return { ok: false, reason: 'budget_exceeded', available };
-      limited.locked += amount;
+    let parent: LockRow | null = null;
+    if (request.parent !== undefined) {
+      const found = lockRow(request.parent);
+      const refuse = (reason: LockRefusal, left: MicroUsd): LockResult => ({ ok: false, reason, available: left });
+      if (found?.state !== 'held' || found.account !== request.account) return refuse('parent_over', 0n);
+      const left = found.lendable - found.lent;
+      if (found.depth + 1 >= LOCK_LEVELS) return refuse('too_deep', left);
+      if (left < amount) return refuse('parent_exhausted', left);
+      parent = found;
     }
-    escrow.available -= amount;
-    escrow.locked += amount;
-    const row = openLock({ ...request, budget: request.budget?.id ?? null, state: 'held', createdAt: now, lockDetail: request.detail });
+    if (!escrow) return { ok: false, reason: 'no_account', available };
+    if (parent) {
+      change(parent);
+      parent.lent += amount;
+      push('lend', id, name, amount, parent.id);
+    } else {
+      if (escrow.available < amount) return { ok: false, reason: 'insufficient', available };
+      if (request.budget) {
+        const limited = budget(request.budget.id);
+        if (limited.spent + limited.locked + amount > request.budget.limit) return { ok: false, reason: 'budget_exceeded', available };
+        limited.locked += amount;
+      }
+      escrow.available -= amount;
+      escrow.locked += amount;
+    }
+    const row = openLock({
+      id,
+      account: request.account,
+      amount,
+      parent: parent?.id ?? null,
+      depth: parent ? parent.depth + 1 : 0,
+      lendable: request.lendable ?? 0n,
+      lent: 0n,
+      kept: false,
+      prices: request.prices,
+      budget: parent ? parent.budget : (request.budget?.id ?? null),
+      state: 'held',
+      createdAt: now,
+      expiresAt: request.expiresAt,
+      lockDetail: request.detail,
+    });
     locks.set(id, row);
     newLocks.push(row);
-    journal.push({ kind: 'lock', id, account: name, counterparty: null, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at: now });
+    push('lock', id, name, amount);
     return { ok: true, available: escrow.available };
   };
 
@@ -178,27 +247,41 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     resolvedLocks.push(row);
   };
 
+  /** Locks again what a lock has just given back, for its parent; stays with what is available when the parent has ended before. */
+  const giveToParent = (row: LockRow, escrow: AccountChange, rest: MicroUsd) => {
+    const parent = lockRow(row.parent!);
+    if (parent?.state !== 'held' || rest === 0n) return;
+    change(parent);
+    parent.lent -= rest;
+    escrow.available -= rest;
+    escrow.locked += rest;
+    // The parent's budget is the lock's own.
+    if (row.budget !== null) budget(row.budget).locked += rest;
+    push('return', row.id, escrow.id, rest, parent.id);
+  };
+
   const settle = (request: SettleRequest): SettleResult => {
     const row = held(request.id);
     if (typeof row === 'string') return { ok: false, reason: row };
     if (!row.prices.includes(request.price)) return { ok: false, reason: 'wrong_price' };
     const { charge } = request;
-    const { amount } = row;
     const name = escrowOf(row.account);
     const escrow = openAccount(name);
-    const excess = charge > amount ? charge - amount : 0n;
-    const drawn = !request.draw ? 0n : excess < escrow.available ? excess : escrow.available;
+    const holds = row.amount - row.lent;
+    const own = row.amount - row.lendable;
+    const excess = charge > own ? charge - own : 0n;
+    const drawn = !request.draw || row.parent !== null ? 0n : excess < escrow.available ? excess : escrow.available;
     const charged = charge - excess + drawn;
     const fee = feeOf(charged, request.feeBps);
     const shortfall = excess - drawn;
-    escrow.locked -= amount;
-    escrow.available += amount - charged;
+    escrow.locked -= holds;
+    escrow.available += holds - charged;
     const earnings = earningsOf(request.provider);
     if (charged > fee) openAccount(earnings).available += charged - fee;
     if (fee > 0n) openAccount(FEES).available += fee;
     if (row.budget !== null) {
       const limited = budget(row.budget);
-      limited.locked -= amount;
+      limited.locked -= holds;
       limited.spent += charged;
     }
     row.price = request.price;
@@ -209,19 +292,49 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     row.shortfall = shortfall;
     row.usage = request.usage;
     resolve(row, 'settled', request.detail);
-    journal.push({ kind: 'settle', id: row.id, account: name, counterparty: earnings, amount, charged, fee, drawn, price: request.price, at: now });
+    journal.push({
+      kind: 'settle',
+      id: row.id,
+      account: name,
+      counterparty: earnings,
+      amount: holds,
+      charged,
+      fee,
+      drawn,
+      price: request.price,
+      at: now,
+    });
+    if (row.parent !== null) giveToParent(row, escrow, holds - charged);
     return { ok: true, charged, fee, drawn, shortfall };
   };
 
   const giveBack = (row: LockRow, kind: 'release' | 'expire', detail: string | null): ReleaseResult => {
-    const { id, amount } = row;
     const name = escrowOf(row.account);
     const escrow = openAccount(name);
-    escrow.locked -= amount;
-    escrow.available += amount;
-    if (row.budget !== null) budget(row.budget).locked -= amount;
+    const holds = row.amount - row.lent;
+    escrow.locked -= holds;
+    escrow.available += holds;
+    if (row.budget !== null) budget(row.budget).locked -= holds;
     resolve(row, kind === 'release' ? 'released' : 'expired', detail);
-    journal.push({ kind, id, account: name, counterparty: null, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at: now });
+    push(kind, row.id, name, holds);
+    if (row.parent !== null) giveToParent(row, escrow, holds);
+    return { ok: true };
+  };
+
+  const expire = ({ id, at, spareKept }: ExpireRequest): ReleaseResult => {
+    const row = held(id);
+    if (typeof row === 'string') return { ok: false, reason: row };
+    // A lock whose time is not over, or that is kept, is none that could be expired.
+    return row.expiresAt > at || (spareKept && row.kept) ? { ok: false, reason: 'not_found' } : giveBack(row, 'expire', null);
+  };
+
+  const keep = ({ id, until }: KeepRequest): KeepResult => {
+    const row = held(id);
+    if (typeof row === 'string') return { ok: false, reason: row };
+    if (row.kept && row.expiresAt >= until) return { ok: true };
+    change(row);
+    row.kept = true;
+    row.expiresAt = Math.max(row.expiresAt, until);
     return { ok: true };
   };
 
@@ -233,7 +346,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     openAccount(from).available -= amount;
     openAccount(to).available += amount;
     transfers.set(id, request);
-    journal.push({ kind: 'transfer', id, account: from, counterparty: to, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at: now });
+    push('transfer', id, from, amount, to);
     return { ok: true };
   };
 
@@ -249,16 +362,15 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
         const row = held(operation.request.id);
         return typeof row === 'string' ? { ok: false, reason: row } : giveBack(row, 'release', operation.request.detail);
       }
-      case 'expire': {
-        const row = held(operation.request.id);
-        if (typeof row === 'string') return { ok: false, reason: row };
-        // A lock whose time is not over is none that could be expired.
-        return row.expiresAt > operation.request.at ? { ok: false, reason: 'not_found' } : giveBack(row, 'expire', null);
-      }
+      case 'expire':
+        return expire(operation.request);
+      case 'keep':
+        return keep(operation.request);
     }
   };
 
   const results = operations.map(apply);
+  const isNew = changedLocks.size > 0 ? new Set(newLocks) : null;
   return {
     results,
     journal,
@@ -268,6 +380,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     budgets: [...budgets.values()].filter((row) => row.spent !== row.spentBefore || row.locked !== row.lockedBefore),
     newLocks,
     resolvedLocks,
+    changedLocks: isNew ? [...changedLocks.values()].filter(({ row }) => !isNew.has(row)) : [],
     transfers: [...transfers.values()],
   };
 }

@@ -16,7 +16,14 @@ export interface Engine {
 export type Attempt = (operations: readonly Operation[]) => Promise<readonly OperationResult[]>;
 
 /** Work was done for settlements, so they outlast a restart of the database; a new call is better told soon. */
-const PATIENCE_MS: Readonly<Record<Operation['kind'], number>> = { lock: 5_000, transfer: 5_000, settle: 30_000, release: 30_000, expire: 5_000 };
+const PATIENCE_MS: Readonly<Record<Operation['kind'], number>> = {
+  lock: 5_000,
+  transfer: 5_000,
+  settle: 30_000,
+  release: 30_000,
+  keep: 30_000,
+  expire: 5_000,
+};
 const GROUP_MAX = 1024;
 const PAUSE_MIN_MS = 20;
 const PAUSE_MAX_MS = 500;

@@ -1,4 +1,5 @@
 import type {
+  KeepResult,
   LockRequest,
   LockResult,
   ReleaseRequest,
@@ -10,10 +11,17 @@ import type {
 } from './ledger.ts';
 import { MICRO_USD_MAX, type MicroUsd } from './money.ts';
 
-/** Gives a lock back if its time was over at `at`, epoch milliseconds. */
+/** Gives a lock back if its time was over at `at`, epoch milliseconds; never a kept one when `spareKept` is set. */
 export interface ExpireRequest {
   readonly id: string;
   readonly at: number;
+  readonly spareKept: boolean;
+}
+
+/** Lets a held lock live with a task, at least until `until`, epoch milliseconds. */
+export interface KeepRequest {
+  readonly id: string;
+  readonly until: number;
 }
 
 /** Everything that changes the ledger. Concurrent operations are decided in their order of arrival and committed as one batch. */
@@ -22,24 +30,30 @@ export type Operation =
   | { readonly kind: 'settle'; readonly request: SettleRequest }
   | { readonly kind: 'release'; readonly request: ReleaseRequest }
   | { readonly kind: 'expire'; readonly request: ExpireRequest }
+  | { readonly kind: 'keep'; readonly request: KeepRequest }
   | { readonly kind: 'transfer'; readonly request: TransferRequest };
 
-export type OperationResult = LockResult | SettleResult | ReleaseResult | TransferResult;
+export type OperationResult = LockResult | SettleResult | ReleaseResult | KeepResult | TransferResult;
 
 const BPS = 10_000;
 
-/** Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, a transfer to itself, a fee above 100 %. */
+/** Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, a transfer to itself, a fee above 100 %, more lendable than locked. */
 export function checkOperation({ kind, request }: Operation): void {
   if (request.id === '') throw new RangeError(`${kind} needs an id`);
-  if (kind === 'lock') checkAmount(kind, request.amount, 0n);
-  else if (kind === 'transfer') {
+  if (kind === 'lock') {
+    const { id, amount, lendable } = request;
+    checkAmount(kind, amount, 0n);
+    if (lendable !== undefined && (lendable < 0n || lendable > amount))
+      throw new RangeError(`lock ${id} has ${lendable} micro-USD lendable; it must be from 0 to its amount, ${amount}`);
+  } else if (kind === 'transfer') {
     checkAmount(kind, request.amount, 1n);
     if (request.from === request.to) throw new RangeError(`transfer ${request.id} moves money from ${request.from} to itself`);
   } else if (kind === 'settle') {
     if (request.charge < 0n) throw new RangeError(`settle ${request.id} has a negative charge`);
     if (!Number.isInteger(request.feeBps) || request.feeBps < 0 || request.feeBps > BPS)
       throw new RangeError(`settle ${request.id} has a fee of ${request.feeBps} basis points; it must be an integer from 0 to ${BPS}`);
-  }
+  } else if (kind === 'keep' && !Number.isSafeInteger(request.until))
+    throw new RangeError(`keep ${request.id} is until ${request.until}; it must be whole epoch milliseconds`);
 }
 
 function checkAmount(kind: string, amount: MicroUsd, least: MicroUsd): void {

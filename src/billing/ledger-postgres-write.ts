@@ -1,5 +1,5 @@
 import type { Value } from '#store';
-import type { Decision, JournalRow } from './ledger-decide.ts';
+import { isPlain, type Decision, type JournalRow } from './ledger-decide.ts';
 
 export interface BatchHeader {
   readonly chain: string;
@@ -19,6 +19,7 @@ export function commitParams(decision: Decision, { chain, n, at, prev, hash }: B
   // Opened and resolved in one batch is rare. Those come first, so that the arrays of resolutions can end with them: SQL fills them up with NULL.
   const ended = decision.newLocks.filter((row) => row.resolvedAt !== null);
   const newLocks = [...ended, ...decision.newLocks.filter((row) => row.resolvedAt === null)];
+  const nested = newLocks.every(isPlain) ? [] : newLocks;
   const journal: readonly JournalRow[] = decision.journal;
   return [
     texts(changed, (row) => row.id),
@@ -48,6 +49,11 @@ export function commitParams(decision: Decision, { chain, n, at, prev, hash }: B
     numbers(ended, (row) => row.resolvedAt),
     texts(ended, (row) => row.usage),
     texts(ended, (row) => row.detail),
+    texts(nested, (row) => row.parent),
+    numbers(nested, (row) => row.depth),
+    numbers(nested, (row) => row.lendable),
+    numbers(nested, (row) => row.lent),
+    numbers(nested, (row) => (row.kept ? 1 : 0)),
     texts(resolved, (row) => row.id),
     texts(resolved, (row) => row.state),
     texts(resolved, (row) => row.price),
@@ -80,6 +86,16 @@ export function commitParams(decision: Decision, { chain, n, at, prev, hash }: B
     journal.length,
     prev,
     hash,
+  ];
+}
+
+/** The parameters of sql/pg-change-locks.sql. */
+export function changeParams(changed: Decision['changedLocks']): readonly Value[] {
+  return [
+    texts(changed, ({ row }) => row.id),
+    numbers(changed, ({ row, lentBefore }) => row.lent - lentBefore),
+    numbers(changed, ({ row }) => (row.kept ? 1 : 0)),
+    numbers(changed, ({ row }) => row.expiresAt),
   ];
 }
 

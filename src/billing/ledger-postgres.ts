@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { DatabaseError, loadStatement, type PostgresDatabase, type PostgresSession, type Row, type Step } from '#store';
 import { earningsOf, escrowOf, FEES } from './ledger.ts';
-import { decide, type Decision, type LedgerState } from './ledger-decide.ts';
+import { decide, type Decision, type LedgerState, type LockRow } from './ledger-decide.ts';
 import type { Attempt, Engine } from './ledger-engine.ts';
 import { GENESIS, hashBatch, type ChainHead } from './ledger-journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
-import { commitParams, texts } from './ledger-postgres-write.ts';
+import { changeParams, commitParams, texts } from './ledger-postgres-write.ts';
 import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
@@ -21,9 +21,13 @@ const TRANSFERS = load('pg-transfers');
 const CHAIN_HEAD = load('chain-head');
 const COMMITTED = load('pg-committed');
 const WRITE = load('pg-commit');
+const CHANGE_LOCKS = load('pg-change-locks');
 
 /** A round trip that takes longer is taken for lost, with its connection. */
 const ATTEMPT_MS = 4_000;
+
+/** Once is enough unless locks of still other accounts appear while those are waited for. */
+const READ_ROUNDS = 3;
 
 /** Serialization failure, deadlock, lock timeout; an id, a batch number or a lock that another gateway got first. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', 'unique_violation', 'not_null_violation']);
@@ -65,14 +69,17 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     const { n, hash: prev } = head ?? state.head;
     const at = now();
     const decision = decide(state, operations, at);
+    const { changedLocks } = decision;
+    const changes: readonly Step[] = changedLocks.length === 0 ? [] : [{ statement: CHANGE_LOCKS, params: changeParams(changedLocks) }];
     if (decision.journal.length === 0) {
-      await send([ROLLBACK]);
+      // Keeping a lock has no row. It needs none to be recognised after a lost answer either: done twice, it is the same.
+      await send(changes.length === 0 ? [ROLLBACK] : [...changes, COMMIT]);
       return decision.results;
     }
     const hash = hashBatch(prev, chain, n + 1, at, decision.journal);
     const doubt: Doubt = { hash, results: resultsByOperation(operations, decision) };
     try {
-      await send([{ statement: WRITE, params: commitParams(decision, { chain, n: n + 1, at, prev, hash }) }, COMMIT]);
+      await send([{ statement: WRITE, params: commitParams(decision, { chain, n: n + 1, at, prev, hash }) }, ...changes, COMMIT]);
     } catch (error) {
       if (error instanceof DatabaseError && error.unavailable) doubts.push(doubt);
       throw error;
@@ -123,17 +130,34 @@ async function readState(
   const lockIds = texts([...touched.locks], (id) => id);
   const budgetIds = texts([...touched.budgets], (id) => id);
   const lockBudgets: Step = { statement: BUDGETS, params: [budgetIds, lockIds] };
-  const [, accountRows, lockRows, budgetRows, transferRows] = await send([
-    BEGIN,
+  const rows: readonly Step[] = [
     { statement: ACCOUNTS, params: [texts([...touched.accounts], (id) => id), lockIds] },
     { statement: LOCKS, params: [lockIds] },
     lockBudgets,
-    { statement: TRANSFERS, params: [texts([...touched.transfers], (id) => id)] },
-  ]);
-  let budgets = new Map(budgetRows!.map((row) => [row.id, toBudget(row)]));
+  ];
+  const transferIds = texts([...touched.transfers], (id) => id);
+  const [, accountRows, lockRows, budgetRows, transferRows] = await send([BEGIN, ...rows, { statement: TRANSFERS, params: [transferIds] }]);
+  let accounts = byId(accountRows!, toAccount);
+  let locks = byId(lockRows!, toOpenLock);
+  let budgets = byId(budgetRows!, toBudget);
+  // A lock that was made while its account was waited for: its account is not locked yet, and whatever hangs on the lock could change meanwhile.
+  const unlocked = () => locks.values().some((row) => !accounts.has(escrowOf(row.account)));
+  for (let round = 0; round < READ_ROUNDS && unlocked(); round += 1) {
+    const [accountsAgain, locksAgain, budgetsAgain] = await send(rows);
+    accounts = byId(accountsAgain!, toAccount);
+    locks = byId(locksAgain!, toOpenLock);
+    budgets = byId(budgetsAgain!, toBudget);
+  }
   if ([...touched.budgets].some((id) => !budgets.has(id))) {
     const [, again] = await send([{ statement: NEW_BUDGETS, params: [budgetIds] }, lockBudgets]);
-    budgets = new Map(again!.map((row) => [row.id, toBudget(row)]));
+    budgets = byId(again!, toBudget);
+  }
+  const parentIds = parentsOf(operations, locks);
+  if (parentIds.length > 0) {
+    // Their accounts and budgets are those of the locks under them, and locked: no lock is made under one of another account. So whoever reads
+    // what a parent has lent, or that it is held, is the only one who can change it until the end of the transaction.
+    const [parentRows] = await send([{ statement: LOCKS, params: [texts(parentIds, (id) => id)] }]);
+    for (const [id, row] of byId(parentRows!, toOpenLock)) locks.set(id, row);
   }
   let head: ChainHead = { n: 0, hash: GENESIS };
   let committed: Doubt | undefined;
@@ -148,8 +172,6 @@ async function readState(
     const hash = committedRows![0]?.hash;
     committed = doubts.find((doubt) => doubt.hash === hash);
   }
-  const accounts = new Map(accountRows!.map((row) => [row.id, toAccount(row)]));
-  const locks = new Map(lockRows!.map((row) => [row.id, toOpenLock(row)]));
   const transfers = new Set(transferRows!.map((row) => row.id));
   return {
     head,
@@ -159,6 +181,26 @@ async function readState(
     budget: (id) => budgets.get(id),
     hasTransfer: (id) => transfers.has(id),
   };
+}
+
+function byId<T extends { readonly id: string }>(rows: readonly Row[], convert: (row: Row) => T): Map<string, T> {
+  const found = new Map<string, T>();
+  for (const row of rows) {
+    const converted = convert(row);
+    found.set(converted.id, converted);
+  }
+  return found;
+}
+
+/** Locks that were not read and that something is given back to: the parents of those that the operations resolve. */
+function parentsOf(operations: readonly Operation[], locks: ReadonlyMap<string, LockRow>): readonly string[] {
+  const parents = new Set<string>();
+  for (const { kind, request } of operations) {
+    if (kind !== 'settle' && kind !== 'release' && kind !== 'expire') continue;
+    const parent = locks.get(request.id)?.parent ?? null;
+    if (parent !== null && !locks.has(parent)) parents.add(parent);
+  }
+  return [...parents];
 }
 
 /** The keys that the operations name; the accounts and budgets of existing locks are found by the statements themselves. */
@@ -177,7 +219,8 @@ function touch(operations: readonly Operation[]) {
     locks.add(request.id);
     if (kind === 'lock') {
       accounts.add(escrowOf(request.account));
-      if (request.budget) budgets.add(request.budget.id);
+      if (request.parent !== undefined) locks.add(request.parent);
+      else if (request.budget) budgets.add(request.budget.id);
     } else if (kind === 'settle') {
       accounts.add(earningsOf(request.provider));
       if (request.feeBps > 0) accounts.add(FEES);

@@ -11,16 +11,21 @@ export function toBudget(row: Row): BudgetRow {
   return { id: row.id as string, spent: row.spent as bigint, locked: row.locked as bigint };
 }
 
-/** A row of which only what decides was read. */
+/** A row of which only what decides was read; the shares of a lock that lends nothing are NULL there, which costs nothing to read. */
 export function toOpenLock(row: Row): LockRow {
   return openLock({
     id: row.id as string,
     account: row.account as string,
     amount: row.amount as bigint,
+    parent: row.parent as string | null,
+    depth: Number(row.depth ?? 0),
+    lendable: (row.lendable ?? 0n) as bigint,
+    lent: (row.lent ?? 0n) as bigint,
+    kept: row.kept === 1n,
     prices: JSON.parse(row.prices as string) as readonly string[],
     budget: row.budget as string | null,
     state: row.state as LockState,
-    createdAt: Number(row.created_at),
+    createdAt: Number(row.created_at ?? 0),
     expiresAt: Number(row.expires_at),
     lockDetail: '',
   });

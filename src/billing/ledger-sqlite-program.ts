@@ -1,5 +1,5 @@
 import { loadStatement, type Prepare, type Row } from '#store';
-import { decide, type LedgerState } from './ledger-decide.ts';
+import { decide, isPlain, type LedgerState } from './ledger-decide.ts';
 import { GENESIS, hashBatch } from './ledger-journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
@@ -18,7 +18,9 @@ const FIND_BUDGET = load('find-budget');
 const PUT_BUDGET = load('put-budget');
 const FIND_LOCK = load('find-lock-to-resolve');
 const INSERT_LOCK = load('insert-lock');
+const INSERT_NESTED_LOCK = load('insert-nested-lock');
 const RESOLVE_LOCK = load('resolve-lock');
+const CHANGE_LOCK = load('change-lock');
 const FIND_TRANSFER = load('find-transfer');
 const INSERT_TRANSFER = load('insert-transfer');
 const INSERT_JOURNAL = load('insert-journal');
@@ -28,6 +30,10 @@ const CHAIN_HEAD = load('chain-head');
 export function run(prepare: Prepare, args: unknown): readonly OperationResult[] {
   const { chain, now, operations } = args as SqliteBatch;
   const decision = decide(stateOf(prepare), operations, now);
+  if (decision.changedLocks.length > 0) {
+    const changeLock = prepare(CHANGE_LOCK);
+    for (const { row } of decision.changedLocks) changeLock.run(row.id, row.lent, row.kept ? 1 : 0, row.expiresAt);
+  }
   if (decision.journal.length === 0) return decision.results;
 
   const putAccount = prepare(PUT_ACCOUNT);
@@ -35,8 +41,16 @@ export function run(prepare: Prepare, args: unknown): readonly OperationResult[]
   const putBudget = prepare(PUT_BUDGET);
   for (const row of decision.budgets) putBudget.run(row.id, row.spent, row.locked);
   const insertLock = prepare(INSERT_LOCK);
-  for (const row of decision.newLocks)
-    insertLock.run(row.id, row.account, row.amount, JSON.stringify(row.prices), row.budget, row.createdAt, row.expiresAt, row.lockDetail);
+  const insertNested = prepare(INSERT_NESTED_LOCK);
+  for (const row of decision.newLocks) {
+    const { id, account, amount, budget, createdAt, expiresAt, lockDetail } = row;
+    const prices = JSON.stringify(row.prices);
+    if (isPlain(row)) insertLock.run(id, account, amount, prices, budget, createdAt, expiresAt, lockDetail);
+    else {
+      const { parent, depth, lendable, lent } = row;
+      insertNested.run(id, account, amount, prices, budget, createdAt, expiresAt, lockDetail, parent, depth, lendable, lent, row.kept ? 1 : 0);
+    }
+  }
   const resolveLock = prepare(RESOLVE_LOCK);
   for (const row of decision.resolvedLocks)
     resolveLock.run(

@@ -33,14 +33,35 @@ export interface LockRequest {
   readonly prices: readonly string[];
   /** Epoch milliseconds after which the lock may be expired. */
   readonly expiresAt: number;
+  /** Ignored for a lock with a parent: its money counts against the parent's budget already. */
   readonly budget?: Budget;
+  /** The part of `amount` that locks made under this one may draw, and that its own settlement cannot charge. 0 when left out. */
+  readonly lendable?: MicroUsd;
+  /** Id of the held lock of the same account that the money comes from, instead of the available balance. */
+  readonly parent?: string;
   /** Opaque JSON text of the caller (what was called, by which key), kept on the generation. */
   readonly detail: string;
 }
 
+/** How many locks deep money may be drawn: a lock without a parent is the first. */
+export const LOCK_LEVELS = 8;
+
+export type LockRefusal =
+  | 'insufficient'
+  | 'no_account'
+  | 'budget_exceeded'
+  | 'duplicate'
+  /** The parent is resolved, unknown or another account's. */
+  | 'parent_over'
+  /** The parent has less left to lend than `amount`. */
+  | 'parent_exhausted'
+  /** The parent is the last of LOCK_LEVELS. */
+  | 'too_deep';
+
+/** `available` is the account's, after the lock; where the parent was the reason of a refusal it is what the parent still has to lend (0 when it is over). */
 export type LockResult =
   | { readonly ok: true; readonly available: MicroUsd }
-  | { readonly ok: false; readonly reason: 'insufficient' | 'no_account' | 'budget_exceeded' | 'duplicate'; readonly available: MicroUsd };
+  | { readonly ok: false; readonly reason: LockRefusal; readonly available: MicroUsd };
 
 export interface SettleRequest {
   readonly id: string;
@@ -48,7 +69,7 @@ export interface SettleRequest {
   readonly price: string;
   /** The provider that is paid, without the `earnings:` prefix. */
   readonly provider: string;
-  /** What the call costs. Above the lock it is cut to the lock, plus what is available when `draw` is set. */
+  /** What the call costs. Above the lock without its lendable part it is cut to that, plus what is available when `draw` is set and the lock has no parent. */
   readonly charge: MicroUsd;
   readonly draw: boolean;
   /** Operator fee in basis points of what is charged; the fee is rounded down. */
@@ -87,17 +108,31 @@ export interface TransferRequest {
   readonly memo: string;
 }
 
+export type KeepResult = { readonly ok: true } | { readonly ok: false; readonly reason: 'not_found' | 'already_resolved' };
+
 export type TransferResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly reason: 'insufficient' | 'duplicate'; readonly available: MicroUsd };
 
 export type LockState = 'held' | 'settled' | 'released' | 'expired';
 
-/** A lock with its resolution: the money side of a generation. */
+/**
+ * A lock with its resolution: the money side of a generation. While it is held it holds `amount - lent`; what of that was not charged
+ * when it was resolved went back to its parent if that was held then, else to the available balance.
+ */
 export interface LockRecord extends Settlement {
   readonly id: string;
   readonly account: string;
+  /** Never changes. */
   readonly amount: MicroUsd;
+  readonly parent: string | null;
+  /** Locks above it: 0 without a parent. */
+  readonly depth: number;
+  readonly lendable: MicroUsd;
+  /** Of `lendable`: what the locks made under it hold or were charged. Stands still once the lock is resolved. */
+  readonly lent: MicroUsd;
+  /** It lives with a task: it outlasts its call and the process that made it, until its `expiresAt`. */
+  readonly kept: boolean;
   readonly prices: readonly string[];
   readonly budget: string | null;
   readonly state: LockState;
@@ -122,11 +157,15 @@ export interface Ledger {
   release(request: ReleaseRequest): Promise<ReleaseResult>;
   /** Moves money between two accounts. Only `treasury:*` may go below 0. */
   transfer(request: TransferRequest): Promise<TransferResult>;
-  /** Gives back every held lock whose `expiresAt` is at or before `now` (at most `limit`); returns their ids. */
-  expire(now: number, limit?: number): Promise<readonly string[]>;
+  /** Marks a held lock as one that lives with a task, and moves its `expiresAt` to `until` (epoch milliseconds) unless that is later already. */
+  keep(id: string, until: number): Promise<KeepResult>;
+  /** Gives back every held lock whose `expiresAt` is at or before `now` (at most `limit`), with `spare: 'kept'` only those that are not kept; returns their ids. */
+  expire(now: number, limit?: number, spare?: 'kept'): Promise<readonly string[]>;
   /** null when the account has never had an entry. */
   balance(account: AccountName): Promise<Balance | null>;
   find(id: string): Promise<LockRecord | null>;
+  /** The locks made directly under a lock, in the order of their creation; at most `limit` (default 1,000). */
+  children(id: string, limit?: number): Promise<readonly LockRecord[]>;
   /** Spent and locked of a budget; zeros when it was never used. */
   budget(id: string): Promise<{ readonly spent: MicroUsd; readonly locked: MicroUsd }>;
   close(): Promise<void>;

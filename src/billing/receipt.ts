@@ -8,6 +8,8 @@ export interface Receipt {
   readonly account: string;
   readonly provider: string;
   readonly primitive?: string;
+  /** Id of the call under which this one was made. */
+  readonly parent?: string;
   /** Id of the price version. */
   readonly price: string;
   /** What was locked. */
@@ -47,12 +49,13 @@ export function createReceiptSigner(privateKey: KeyObject): ReceiptSigner {
   const jwk: Jwk = { kty: 'OKP', crv: 'Ed25519', x: x!, kid, alg: 'EdDSA', use: 'sig' };
   const header = encode({ alg: 'EdDSA', kid, typ: 'tollgate-receipt+jwt' });
   return {
-    sign({ id, account, provider, primitive, price, lock, usage, charged, fee, time }) {
+    sign({ id, account, provider, primitive, parent, price, lock, usage, charged, fee, time }) {
       const payload = encode({
         id,
         account,
         provider,
         ...(primitive === undefined ? {} : { primitive }),
+        ...(parent === undefined ? {} : { parent }),
         price,
         lock: `${lock}`,
         usage: JSON.parse(usage) as unknown,

@@ -12,6 +12,14 @@ export interface Caller {
   readonly key: CallerKey | null;
   /** null for a caller with an API key or an access token. */
   readonly wallet: CallerWallet | null;
+  /** The running call on whose behalf an agent calls, drawing on its lock; absent for callers who act for themselves. */
+  readonly run?: CallerRun;
+}
+
+/** A call in whose course other calls are made: they are paid from its lock, see `lendable`. */
+export interface CallerRun {
+  /** Id of that call. */
+  readonly parent: string;
 }
 
 /** The account of calls that the gateway makes for itself, with no client behind them: lists of what servers have. It holds no money. */
@@ -102,6 +110,12 @@ export interface ModelFacts {
 export interface AgentFacts {
   /** Path of the agent card below the agent's own address. */
   readonly cardPath: string;
+  /** Path below that address that JSON-RPC is posted to; null where the card says it. */
+  readonly rpcPath: string | null;
+  /** Whether the price of a call is for each message, or for all messages of a task. */
+  readonly chargedPer: 'message' | 'task';
+  /** What the agent may spend in the consumer's name on calls that it makes in its turn, where the consumer says nothing of it; 0 for none. */
+  readonly nestedMax: MicroUsd;
 }
 
 /** What an image or video service takes. Lists are empty where the provider says nothing. */
@@ -162,6 +176,10 @@ export interface Conversation {
    * whoever uses it ends every exchange by himself.
    */
   converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+  /** The call as it was prepared, before it is run: for what is told to the provider of it. */
+  begin?(call: Call): void;
+  /** Billing is done with the lock of the call, whoever still reads. Not called for a free one. */
+  resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
 }
 
 /** Reads one upstream reply: bytes in, bytes for the client out, usage at the end. Methods run in this order, on one reply. */
@@ -191,7 +209,7 @@ export interface ReplyEnd {
   readonly usage: Usage | null;
   /**
    * `free`: the work failed by its own words (empty, error finish), nothing is charged. `over_cap`: the output ran past the budget and was cut.
-   * `pending`: the work waits for the consumer; the lock is kept for the call that goes on with it, or until it expires.
+   * `pending`: the work is not at its end; the lock is kept for the call that goes on with it or for whoever sees the end, or until it expires.
    */
   readonly outcome: 'complete' | 'free' | 'over_cap' | 'pending';
   /** Usage was measured by us, not reported. */
@@ -202,6 +220,8 @@ export interface ReplyEnd {
   readonly flags: readonly ProviderFlag[];
   /** The protocol's own rest of the reply, handed back to it after settlement. */
   readonly tail: unknown;
+  /** Of a ReplyReader: bytes for the client that came to light with the end; given out ahead of the settlement. */
+  readonly rest?: Uint8Array | null;
 }
 
 /** Non-compliance that is counted per provider. */
@@ -268,6 +288,10 @@ export interface Call {
   readonly free: string | null;
   /** Id of the pending call that this one goes on with: its lock is given back in the same step in which this one is made. */
   readonly continues: string | null;
+  /** Id of the running call on whose lock this one draws; null for one that is paid from the account. */
+  readonly parent: string | null;
+  /** Locked on top of the estimate, for calls that are made under this one. */
+  readonly lendable: MicroUsd;
   /** Calls with the same key prefer the provider that served the last one. */
   readonly stickyKey: string | null;
   /** The consumer's `metadata`, for logs. */

@@ -136,6 +136,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       drainBytes: values['billing.drain_bytes'],
       sweepMs: values['billing.sweep_ms'],
       receipts: values['billing.receipts'],
+      runCostMax: values['billing.run_cost_max'],
     },
     upstream: {
       headTimeoutMs: values['upstream.head_timeout_ms'],
@@ -153,6 +154,12 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       sessionIdleMs: values['mcp.session_idle_ms'],
       listensMax: values['mcp.listens_max'],
     },
+    tasks: {
+      ttlMs: values['tasks.ttl_ms'],
+      retentionMs: values['tasks.retention_ms'],
+      lookMsMax: values['tasks.look_ms_max'],
+    },
+    webhooks: { allowPrivate: values['webhooks.allow_private'] ?? mode === 'development' },
     signIn: {
       domains: signInDomains(mode, values),
       lifetimeMsMax: values['sign_in.lifetime_ms_max'],

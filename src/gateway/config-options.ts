@@ -1,6 +1,9 @@
 import { isIP } from 'node:net';
 import { isIssuerUrl } from './auth/oauth/issuer-url.ts';
-import { choice, optionalText, text, textList, urlFault, whole, type Option, type ValueOf } from './config-option.ts';
+import type { MicroUsd } from '#billing';
+import { CALL_PRICE, readPrice } from './config-blocks/price-option.ts';
+import { choice, option, optionalText, text, textList, urlFault, whole, type Option, type ValueOf } from './config-option.ts';
+import { show, WrongValue } from './config-problem.ts';
 import { domainFault, hostNameFault, originFault } from './config-domain.ts';
 
 const KIB = 1024;
@@ -299,6 +302,13 @@ export const OPTIONS = {
     default: 'on-request',
     meaning: 'Sign a receipt into every answer that is not streamed, or only where the request asks for one with `x-receipt: 1`.',
   }),
+  'billing.run_cost_max': option<MicroUsd>({
+    takes: 'USD',
+    meaning:
+      'The most that a chat request costs whose model calls tools through the gateway, where the request has no `max_cost`: what is locked for all of its calls.',
+    optional: { text: '1', fallback: 1_000_000n },
+    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
+  }),
 
   'mcp.sessions_max': whole({
     min: 1,
@@ -319,6 +329,35 @@ export const OPTIONS = {
     meaning: 'How long a session lasts that nobody uses.',
   }),
   'mcp.listens_max': whole({ min: 1, max: 10_000, default: 32, meaning: 'Most streams that the clients of one account listen on at one gateway.' }),
+
+  'tasks.ttl_ms': whole({
+    min: 1_000,
+    max: 30 * 24 * HOUR_MS,
+    default: 24 * HOUR_MS,
+    meaning: 'How long after its last message a task may go on. What is locked for it then goes back, and it is free.',
+  }),
+  'tasks.retention_ms': whole({
+    min: 1_000,
+    max: 365 * 24 * HOUR_MS,
+    default: 7 * 24 * HOUR_MS,
+    meaning: 'How long a task can be asked for after its end.',
+  }),
+  'tasks.look_ms_max': whole({
+    min: 1_000,
+    max: HOUR_MS,
+    default: MINUTE_MS,
+    meaning: 'Longest pause between two looks at a task whose provider tells nothing of it.',
+  }),
+
+  'webhooks.allow_private': option({
+    takes: '`true` or `false`',
+    optional: { text: '`false`; `true` in development', fallback: null },
+    meaning: 'Whether clients may have tasks told to http:// addresses, to this machine and to its networks. Else only to https:// on the public internet.',
+    read: (value): boolean | null => {
+      if (typeof value !== 'boolean') throw new WrongValue(`is ${show(value)}`, 'true or false');
+      return value;
+    },
+  }),
 
   'upstream.head_timeout_ms': whole({
     min: 100,

@@ -31,6 +31,8 @@ export interface Config {
   readonly billing: BillingConfig;
   readonly upstream: UpstreamConfig;
   readonly mcp: McpConfig;
+  readonly webhooks: WebhooksConfig;
+  readonly tasks: TasksConfig;
   readonly signIn: SignInConfig;
   readonly oauth: OAuthConfig;
   readonly tunnel: TunnelConfig;
@@ -65,6 +67,8 @@ export interface BillingConfig {
   readonly sweepMs: number;
   /** Sign `x-receipt` on every non-stream answer, or only where a request asks for it. */
   readonly receipts: 'always' | 'on-request';
+  /** Highest budget of a run whose client names none. */
+  readonly runCostMax: MicroUsd;
 }
 
 export interface UpstreamConfig {
@@ -92,6 +96,20 @@ export interface McpConfig {
   readonly sessionIdleMs: number;
   /** Streams that one account listens on at one gateway. */
   readonly listensMax: number;
+}
+
+export interface TasksConfig {
+  /** How long after its last message a task may go on. */
+  readonly ttlMs: number;
+  /** How long a task is remembered after its end. */
+  readonly retentionMs: number;
+  /** Longest pause between two looks at a task. */
+  readonly lookMsMax: number;
+}
+
+export interface WebhooksConfig {
+  /** Whether receivers may be on this machine and its networks, and without TLS. */
+  readonly allowPrivate: boolean;
 }
 
 export interface SignInConfig {
@@ -171,6 +189,8 @@ export interface ToolService extends ServiceFields {
 
 export interface AgentService extends ServiceFields {
   readonly primitive: 'agent';
+  /** The most that one message or task costs, where it is priced by what it uses; else null. */
+  readonly priceCap: MicroUsd | null;
   readonly agent: AgentFacts;
 }
 

@@ -148,6 +148,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         });
         flag(offer, end);
         if (call.stickyKey !== null) router.served(call.stickyKey, offer);
+        if (end.rest) yield { type: 'data', bytes: end.rest };
         yield toEndFrame(candidate, end, { attempt, firstByteMs: (firstByteAt || now) - startedAt, durationMs: now - call.startedAt });
         return;
       } catch (error) {

@@ -33,6 +33,13 @@ export interface CallRequest {
   readonly free?: string | null;
   /** Id of the caller's own pending call that this one goes on with; default none. */
   readonly continues?: string | null;
+  /** Id of the caller's own running call on whose lock this one draws; default what the caller's credential says. */
+  readonly parent?: string | null;
+  /**
+   * Most that this call and all that are made under it may cost: what is above its own estimate is locked for them. Default: the most that an offer's
+   * agent may spend of its own. A call that nothing can be made under has no use for one.
+   */
+  readonly budget?: MicroUsd | null;
   /** Wall-clock limit of the whole call; default the configured one. */
   readonly timeoutMs?: number;
   /**
@@ -61,8 +68,11 @@ export interface Admission {
 
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
 export interface Pipeline {
-  /** Authenticates and counts one request against the caller's limits. `address` is the client's. Throws GatewayError `unauthorized`, `rate_limit_exceeded`. */
-  admit(headers: IncomingHttpHeaders, address: string): Promise<Admission>;
+  /**
+   * Authenticates and counts one request against the caller's limits. `address` is the client's; `runs`: agents that act under a running call are let in
+   * too. Throws GatewayError `unauthorized`, `rate_limit_exceeded`, `permission_denied`.
+   */
+  admit(headers: IncomingHttpHeaders, address: string, runs?: boolean): Promise<Admission>;
   /** Counts more requests than the one that came: those of a batch. Throws GatewayError `rate_limit_exceeded`. */
   count(caller: Caller, requests: number): Promise<void>;
   /**
@@ -80,7 +90,7 @@ export interface Pipeline {
 }
 
 export interface PipelineOptions {
-  readonly authenticate: (headers: IncomingHttpHeaders, address: string) => Caller | Promise<Caller>;
+  readonly authenticate: (headers: IncomingHttpHeaders, address: string, runs?: boolean) => Caller | Promise<Caller>;
   readonly limiter: RateLimiter;
   readonly policy: (caller: Caller) => RatePolicy;
   readonly onRateLimited: (of: 'requests' | 'tokens') => void;
@@ -104,8 +114,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     inFlight: options.observer.inFlight,
     run: (call, signal) => (call.free === null ? options.billed : options.unbilled)(call, signal),
 
-    async admit(headers, address) {
-      const caller = await options.authenticate(headers, address);
+    async admit(headers, address, runs) {
+      const caller = await options.authenticate(headers, address, runs);
       // What a call uses is known at its end and counted then; to begin, there must be a token left.
       const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), ONE_REQUEST);
       if (!rate.allowed) {
@@ -167,7 +177,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         }
       }
       if (candidates.length === 0) throw unfit ?? unavailable(request, offered, options.health);
-      return {
+      const call: Call = {
         id,
         primitive: request.primitive,
         caller: request.caller,
@@ -180,6 +190,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         operation: request.operation ?? null,
         free: request.free ?? null,
         continues: request.continues ?? null,
+        parent: request.parent ?? request.caller.run?.parent ?? null,
+        lendable: request.free ? 0n : lendable(candidates, request.budget ?? null),
         stickyKey: request.stickyKey,
         metadata: request.metadata,
         ...(request.facts === undefined ? {} : { facts: request.facts }),
@@ -187,6 +199,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         timeoutMs: request.timeoutMs ?? options.callTimeoutMs,
         wantsReceipt: request.wantsReceipt,
       };
+      if ('converse' in call.exchange) call.exchange.begin?.(call);
+      return call;
     },
   };
 }
@@ -203,6 +217,22 @@ function estimate({ rates }: Price, most: Usage | CostCap): MicroUsd {
   const amount = 'costMax' in most ? most.costMax : cost(rates, most);
   return amount === 0n && isPriced(rates) ? 1n : amount;
 }
+
+/** What is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this call alone exceeds. */
+function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): MicroUsd {
+  if (budget === null) return candidates.reduce((most, { offer }) => max(most, offer.agent?.nestedMax ?? 0n), 0n);
+  const own = candidates.reduce((most, { estimate }) => max(most, estimate), 0n);
+  if (budget >= own) return budget - own;
+  throw new GatewayError(
+    'unprocessable',
+    `The budget of ${formatUsd(budget)} USDC is less than what this call alone may cost: ${formatUsd(own)} USDC`,
+    {
+      param: 'budget',
+    },
+  );
+}
+
+const max = (one: MicroUsd, other: MicroUsd): MicroUsd => (one > other ? one : other);
 
 function authorise(caller: Caller, service: string): void {
   const allowed = caller.key?.allowedServices;
@@ -242,12 +272,15 @@ export function toBillable(call: Call, graceMs: number): Billable {
       service: call.service,
       ...(call.operation === null ? {} : { operation: call.operation }),
       ...(call.continues === null ? {} : { continues: call.continues }),
+      ...(call.parent === null ? {} : { parent: call.parent }),
       key: call.caller.key?.hash ?? null,
       requestId: call.requestId,
       stream: call.stream,
     }),
     ceiling: true,
     continues: call.continues,
+    parent: call.parent,
+    lendable: call.lendable,
   };
 }
 
@@ -259,7 +292,7 @@ const LOCK_MARGIN_MS = 60_000;
  * refuse what the first choice can serve, or the error that the consumer sees.
  */
 export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Call | Error {
-  const estimated = formatUsd(call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n));
+  const estimated = formatUsd(call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + call.lendable);
   switch (refusal.reason) {
     case 'no_account':
       return new GatewayError(
@@ -267,7 +300,7 @@ export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false 
         'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
       );
     case 'insufficient': {
-      const affordable = call.candidates.filter(({ estimate }) => estimate <= refusal.available);
+      const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
       if (affordable.length > 0 && affordable.length < call.candidates.length) return { ...call, candidates: affordable };
       return new GatewayError('insufficient_balance', `Insufficient balance for estimated cost: ${estimated} USDC`);
     }
@@ -278,6 +311,18 @@ export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false 
       if (cheaper.length > 0) return { ...call, candidates: cheaper };
       return new GatewayError('insufficient_balance', `Spending limit of this API key is too low for estimated cost: ${estimated} USDC`);
     }
+    case 'parent_over':
+      return new GatewayError('permission_denied', 'The call that this one was made under is over: nothing more can be paid from its budget');
+    case 'parent_exhausted': {
+      const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
+      if (affordable.length > 0 && affordable.length < call.candidates.length) return { ...call, candidates: affordable };
+      return new GatewayError(
+        'insufficient_balance',
+        `The budget of the run is too low for estimated cost: ${estimated} USDC; ${formatUsd(refusal.available)} USDC are left of it`,
+      );
+    }
+    case 'too_deep':
+      return new GatewayError('permission_denied', 'Calls are made under calls at most 8 deep');
     case 'duplicate':
       return new GatewayError('internal', `Call id ${call.id} was used before`);
   }

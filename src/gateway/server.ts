@@ -118,7 +118,7 @@ export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
     return new GatewayError('invalid_request', 'A text of the request holds the character U+0000, which cannot be stored', { cause: error });
   }
-  const { code, statusCode, validation, message } = error as Partial<FastifyError>;
+  const { code, statusCode, validation, message } = (error ?? {}) as Partial<FastifyError>;
   if (validation) {
     const first = validation[0];
     const param =

@@ -11,9 +11,11 @@ import {
   type PaymentTerms,
   type Pipeline,
   type SessionStore,
+  type Speakers,
   type ToolListings,
   type ToolPins,
 } from '#gateway';
+import { createAnswerCall } from './answer-call.ts';
 import { createAggregate } from './aggregate/aggregate.ts';
 import { createLegacyAggregate } from './aggregate/legacy-aggregate.ts';
 import { createAggregateListen } from './aggregate/listen.ts';
@@ -22,6 +24,9 @@ import { createDecorate } from './catalogue/decorate.ts';
 import { createToolCatalogue } from './catalogue/tool-catalogue.ts';
 import { createClientRequests } from './client-requests.ts';
 import { createReach } from './free-call.ts';
+import { createAnswerAsk } from './front/answer-ask.ts';
+import { createFront } from './front/create-front.ts';
+import { createSpokenSearch } from './front/spoken-search.ts';
 import { createHeldCalls } from './held-calls.ts';
 import { createLegacyToLegacy } from './legs/legacy-to-legacy.ts';
 import { createLegacyToModern } from './legs/legacy-to-modern.ts';
@@ -32,7 +37,8 @@ import { createListen } from './listen.ts';
 import { createListenPlaces } from './listen-places.ts';
 import { createOwnLists } from './own-lists.ts';
 import { createReplays } from './replays.ts';
-import { createRunTurn, pinned } from './run-turn.ts';
+import { pinned } from './pinned.ts';
+import { createRunTurn } from './run-turn.ts';
 import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
 import { createServers } from './servers.ts';
 import { boundedListens } from './bounded-listens.ts';
@@ -40,6 +46,8 @@ import { createSessionDoor } from './session-door.ts';
 import type { SessionEnd } from './session-state.ts';
 import { createSessions } from './sessions.ts';
 import { createStandalone } from './standalone.ts';
+import { createToolSpeaker, type ToolSpeaker } from './tool-speaker.ts';
+import type { TurnCallDeps } from './turn-call.ts';
 import { createUpstreamSessions } from './upstream-sessions.ts';
 
 export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'onError'> {
@@ -52,6 +60,8 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly present: (offer: Offer) => boolean;
   readonly terms: PaymentTerms;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp'>;
+  /** What else than tools can be called, asked for with each request; default nothing. */
+  readonly speakers?: () => Partial<Speakers>;
   /** For what clients carry, shared by all gateways of one installation. */
   readonly secret: Buffer;
   readonly version: string;
@@ -66,7 +76,7 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
 }
 
 /** MCP as one thing: its routes, and what it keeps. */
-export interface Mcp {
+export interface Mcp extends ToolSpeaker {
   readonly routes: FastifyPluginAsync;
   /** The tools of all services, for the market's pages. */
   readonly listings: ToolListings;
@@ -147,11 +157,9 @@ export function createMcp(options: McpOptions): Mcp {
   const listen = createListen({ ...listening, places });
   const replays = createReplays({ now });
 
-  const runTurn = createRunTurn({
-    pipeline,
-    idempotency: options.idempotency,
+  const answerCall = createAnswerCall({ pipeline, idempotency: options.idempotency, terms: options.terms, onError });
+  const turns: TurnCallDeps = {
     servers,
-    terms: options.terms,
     legs: {
       modern: { modern: modernToModern, legacy: modernToLegacy },
       bare: { modern: modernToModern, legacy: modernToLegacy },
@@ -164,14 +172,17 @@ export function createMcp(options: McpOptions): Mcp {
       return catalog.resolve(offer.service, 'tool').offers.some((other) => other.id !== offer.id && catalogue.schemaOf(other, tool) !== null);
     },
     decorate: (result, offer, { session, service }) => decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
-    onError,
-  });
+  };
+  const runTurn = createRunTurn({ answerCall, ...turns });
+  const tools = createToolSpeaker({ ...turns, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
   const { receipts } = config.billing;
   const toService = createStandalone({ runTurn, seals, receipts });
   const toServiceInPlaces = boundedListens(toService, places);
-  const aggregate = createAggregate({ catalogue, version });
+  const speakers = options.speakers ?? (() => ({}));
+  const answerAsk = createAnswerAsk({ answerCall, speakers, receipts, charsMax: replyBytesMax });
+  const aggregate = createAggregate({ catalogue, version, spoken: createSpokenSearch({ speakers, catalog }) });
   const listenToAll = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
-  const toAll = createAggregateDoor({ aggregate, toService, listen: listenToAll });
+  const toAll = createAggregateDoor({ aggregate, toService, listen: listenToAll, answerAsk });
   const toSessions = { pipeline, sessions, replays, servers, runTurn, raw, bridge, clientRequests, receipts, keepAlive, onError };
   const sessionDoor = createSessionDoor({ ...toSessions, listen });
   // A stream of the aggregate is counted as one, whatever it is made of. Each part of it is a session, and no session has two.
@@ -179,6 +190,7 @@ export function createMcp(options: McpOptions): Mcp {
   const legacyAggregate = createLegacyAggregate({
     ...toSessions,
     aggregate,
+    answerAsk,
     catalogue,
     listen: createListen({ ...listening, places: partPlaces }),
     places,
@@ -187,12 +199,28 @@ export function createMcp(options: McpOptions): Mcp {
     bytesMax: replyBytesMax,
     now,
   });
-  const doorOf = (service: string | null) => (service === null ? legacyAggregate.door : sessionDoor);
+  const front = createFront({
+    speakers,
+    catalog,
+    catalogue,
+    version,
+    answerAsk,
+    store: options.sessions,
+    config: config.mcp,
+    keepAlive,
+    now,
+    onError,
+  });
+  const doorOf = (service: string | null) => {
+    if (service === null) return legacyAggregate.door;
+    return front.has(service) ? front.sessionDoor : sessionDoor;
+  };
 
   const sweeper = setInterval(() => {
     replays.sweep();
     sessions.sweep().catch(onError);
     legacyAggregate.sessions.sweep().catch(onError);
+    front.sessions.sweep().catch(onError);
   }, SWEEP_MS).unref();
 
   return {
@@ -202,8 +230,10 @@ export function createMcp(options: McpOptions): Mcp {
       count: pipeline.count,
       limits: config.limits,
       keepAlive,
-      standalone: (service, request, knock, answer) =>
-        service === null ? toAll(knock.selection, request, knock, answer) : toServiceInPlaces(service, request, knock, answer),
+      async standalone(service, request, knock, answer) {
+        if (service === null) await toAll(knock.selection, request, knock, answer);
+        else await (front.has(service) ? front.standalone : toServiceInPlaces)(service, request, knock, answer);
+      },
       legacy: {
         post: (service, ...request) => doorOf(service).post(service, ...request),
         listen: (service, ...request) => doorOf(service).listen(service, ...request),
@@ -211,9 +241,10 @@ export function createMcp(options: McpOptions): Mcp {
       },
     }),
     listings: catalogue,
+    ...tools,
     hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
     counts: () => ({
-      sessions: sessions.count + legacyAggregate.sessions.count,
+      sessions: sessions.count + legacyAggregate.sessions.count + front.sessions.count,
       heldCalls: held.size,
       listens: places.count,
     }),
@@ -233,6 +264,7 @@ export function createMcp(options: McpOptions): Mcp {
       await Promise.all([upstreamSessions.close(), ownSessions.close()]);
       sessions.close();
       legacyAggregate.sessions.close();
+      front.sessions.close();
     },
   };
 }

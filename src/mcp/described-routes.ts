@@ -37,15 +37,26 @@ const ERROR_ANSWER = {
   },
 };
 
-const params = { type: 'object', properties: { '*': { type: 'string', description: 'Name of the service, or `<provider id>:<name>`' } } };
-const querystring = { type: 'object', properties: { services: { type: 'string', description: 'Only these services: their names, by commas' } } };
+const params = {
+  type: 'object',
+  properties: {
+    '*': {
+      type: 'string',
+      description: 'Name of the service, or `<provider id>:<name>`; `a2a/<agent>` and `model/<model>` for the tool that asks one',
+    },
+  },
+};
+const querystring = {
+  type: 'object',
+  properties: { services: { type: 'string', description: 'Only these services, agents (`a2a/…`) and models (`model/…`): their names, by commas' } },
+};
 
 /**
  * What the reference says of an address of MCP, by method. It describes and does not validate: the messages are understood by what they are.
  * `all`: the address of all services. `hide`: it is described at another place.
  */
 export function describeRoutes(all: boolean, hide: boolean): Readonly<Record<'post' | 'get' | 'delete', FastifySchema>> {
-  const what = all ? 'every MCP service that the caller may use' : 'one MCP service';
+  const what = all ? 'every MCP service, agent and model that the caller may use' : 'one MCP service, agent or model';
   const common = { tags: TAGS, hide, ...(all ? { querystring } : { params }), response: { default: ERROR_ANSWER } };
   const method = all ? 'tools/list' : 'tools/call';
   const example = { jsonrpc: '2.0', id: 1, method, params: all ? {} : { name: 'roll_dice', arguments: { dice: '2d6' } } };

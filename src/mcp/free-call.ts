@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NO_PREFERENCES, type Caller, type Conversation, type Pipeline } from '#gateway';
 import type { Reach } from './session-ends.ts';
 import type { McpTail } from './turn.ts';
-import { pinned } from './run-turn.ts';
+import { pinned } from './pinned.ts';
 
 export interface FreeCall {
   readonly caller: Caller;

@@ -1,1 +1,2 @@
 export { createMcp, type Mcp, type McpOptions } from './create-mcp.ts';
+export type { SpokenTool, ToolSpeaker } from './tool-speaker.ts';

@@ -3,7 +3,7 @@ import type { ListMethod } from './catalogue/read-page.ts';
 import type { FetchDeps } from './catalogue/fetch-lists.ts';
 import { runFreeCall } from './free-call.ts';
 import { ERROR, META, MODERN } from './revisions.ts';
-import { pinned } from './run-turn.ts';
+import { pinned } from './pinned.ts';
 import type { Servers } from './servers.ts';
 import type { Leg, McpTail, ServerFacts, Turn } from './turn.ts';
 

@@ -57,7 +57,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       const fault = deps.guard(request.headers, request.raw.rawHeaders);
       if (fault !== null) throw new GatewayError('permission_denied', fault);
     });
-    const admissionOf = requireAdmission(app, deps.admit);
+    const admissionOf = requireAdmission(app, deps.admit, true);
 
     // What a message must be, the protocol says in its own words.
     app.setValidatorCompiler(() => () => true);

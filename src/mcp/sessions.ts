@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { type Config, errorText, type Offer, type RequestMessage, type SessionStore } from '#gateway';
 import { answerInitialize, type InitializeResult } from './initialize-answer.ts';
+import { createKeptSessions, type KeptUse, newSessionId, tooManySessions } from './kept-sessions.ts';
 import { leaveServer } from './legacy-server.ts';
 import { ERROR } from './revisions.ts';
-import { createSessionCache, type LiveSession } from './session-cache.ts';
 import { tellServers, type Reach } from './session-ends.ts';
 import { createSessionRenewal, type RenewSession } from './session-renewal.ts';
 import { capabilitiesOf, fromState, SESSION_KIND, toState, endOf, type SessionEnd } from './session-state.ts';
@@ -39,13 +38,7 @@ export interface Opened {
   readonly tail: McpTail;
 }
 
-export interface SessionUse {
-  readonly session: LegacySession;
-  /** Aborts when the session ends. */
-  readonly ended: AbortSignal;
-  /** The request or stream is over. Called once. */
-  leave(): void;
-}
+export type SessionUse = KeptUse<LegacySession>;
 
 export interface SessionsDeps {
   readonly store: SessionStore;
@@ -62,111 +55,32 @@ export interface SessionsDeps {
 
 /** What is kept of a client's `initialize`. */
 const INITIALIZE_CHARS_MAX = 64 * 1024;
-/** How often the store is told that a session is used. */
-const TOUCH_MS = 60_000;
 /** For telling servers of what one sweep ends. */
 const LEAVING_MS = 30_000;
 
 export function createSessions(deps: SessionsDeps): Sessions {
   const { store, offerOf, reach, now, onError } = deps;
-  const { sessionsMax, sessionsInMemoryMax, sessionIdleMs } = deps.config;
-  const touchMs = Math.min(TOUCH_MS, sessionIdleMs / 4);
-  // The store learns of a use up to `touchMs` late, and of one that goes on with the next sweep only.
-  const expiryOf = (usedAt: number) => Math.ceil(usedAt + sessionIdleMs + 2 * touchMs);
-  const cache = createSessionCache(sessionsInMemoryMax);
-  /** Sessions that are being opened, by account. */
-  const opening = new Map<string, number>();
-  const arriving = new Map<string, Promise<LiveSession | null>>();
-  const renew = createSessionRenewal({ store, offerOf, onGone: ({ id }) => drop(id), onError });
+  const { sessionsMax } = deps.config;
+  const kept = createKeptSessions<LegacySession>({
+    kind: SESSION_KIND,
+    store,
+    config: deps.config,
+    toState,
+    fromState: (row) => fromState(row, offerOf),
+    changeable: ({ upstreamId, logLevel }) => JSON.stringify([upstreamId, logLevel]),
+    onEvicted: (row) => void tellServers([row], reach, offerOf, LEAVING_MS),
+    now,
+    onError,
+  });
+  const renew = createSessionRenewal({ store, offerOf, onGone: ({ id }) => kept.drop(id), onError });
 
-  function drop(id: string): void {
-    const found = cache.get(id);
-    if (!found) return;
-    cache.delete(found);
-    found.ended.abort();
-  }
-
-  function remember(session: LegacySession, touchedAt: number): LiveSession {
-    const live = { session, ended: new AbortController(), uses: 0, lastUsedAt: now(), touchedAt, kept: changeable(session) };
-    cache.add(live);
-    return live;
-  }
-
-  /** Whether one more session may be opened. One that nobody used for a while makes room. */
-  async function hasRoom(account: string): Promise<boolean> {
-    if ((await store.countOf(account, SESSION_KIND)) + opening.get(account)! <= sessionsMax) return true;
-    const oldest = await store.takeOldest(account, SESSION_KIND, expiryOf(now() - 2 * touchMs));
-    if (oldest === null) return false;
-    drop(oldest.id);
-    void tellServers([oldest], reach, offerOf, LEAVING_MS);
-    return true;
-  }
-
-  /** The session that this id stands for in the store. Looked up once for all that ask at the same time. */
-  function takeUp(id: string, account: string): Promise<LiveSession | null> {
-    const key = `${id} ${account}`;
-    let arrival = arriving.get(key);
-    if (!arrival) {
-      const find = async () => {
-        const row = await store.get(id);
-        if (row === null || row.kind !== SESSION_KIND || row.account !== account) return null;
-        const session = fromState(row, offerOf);
-        // When it was last used elsewhere is not known.
-        return session && (cache.get(id) ?? remember(session, 0));
-      };
-      arrival = find().finally(() => arriving.delete(key));
-      arriving.set(key, arrival);
-    }
-    return arrival;
-  }
-
-  /** False where the session has ended elsewhere. A store that is away ends nothing. */
-  async function touch(live: LiveSession): Promise<boolean> {
-    const at = now();
-    if (live.touchedAt + touchMs > at) return true;
-    live.touchedAt = at;
-    try {
-      return await store.touch(live.session.id, expiryOf(at));
-    } catch (error) {
-      onError(error);
-      return true;
-    }
-  }
-
-  function keep(live: LiveSession): void {
-    const changed = changeable(live.session);
-    if (changed === live.kept) return;
-    live.kept = changed;
-    store.change(live.session.id, toState(live.session)).catch(onError);
-  }
-
-  async function enter(id: string, account: string, service: string): Promise<SessionUse | null> {
-    if (!OWN_ID.test(id)) return null;
-    const live = cache.get(id) ?? (await takeUp(id, account));
-    if (!live || live.session.account !== account || live.session.service !== service) return null;
-    const offer = offerOf(live.session.offer.id);
-    if (offer === null) return null;
-    live.session.offer = offer;
-    const use = (uses: number) => {
-      live.uses += uses;
-      live.lastUsedAt = now();
-      cache.used(live);
-    };
-    use(1);
-    if (!(await touch(live))) {
-      use(-1);
-      drop(id);
-      return null;
-    }
-    return {
-      session: live.session,
-      ended: live.ended.signal,
-      leave() {
-        use(-1);
-        keep(live);
-      },
-    };
-  }
+  const enter: Sessions['enter'] = (id, account, service) =>
+    kept.enter(id, account, (session) => {
+      if (session.service !== service) return false;
+      const offer = offerOf(session.offer.id);
+      if (offer !== null) session.offer = offer;
+      return offer !== null;
+    });
 
   return {
     async open({ message, account, service }, place) {
@@ -175,14 +89,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
       };
       if (message.text.length > INITIALIZE_CHARS_MAX)
         return refused(400, ERROR.invalidRequest, `initialize is longer than ${INITIALIZE_CHARS_MAX} characters`);
-      opening.set(account, (opening.get(account) ?? 0) + 1);
-      try {
-        if (!(await hasRoom(account)))
-          return refused(429, ERROR.server, `This account has ${sessionsMax} sessions, all of them in use: end one with DELETE first`);
+      const opened = await kept.open<Opened>(account, async (keep) => {
         const { accepted, tail } = await answerInitialize(message, place, deps.initializeResult);
         if (accepted === null) return { session: null, tail };
         const session: LegacySession = {
-          id: randomBytes(32).toString('base64url'),
+          id: newSessionId(),
           account,
           service,
           offer: place.offer,
@@ -194,18 +105,14 @@ export function createSessions(deps: SessionsDeps): Sessions {
           logLevel: null,
         };
         try {
-          await store.put({ id: session.id, account, kind: SESSION_KIND, state: toState(session), expiresAt: expiryOf(now()) });
+          await keep(session);
         } catch (error) {
           await leaveServer(place.send, session).catch(() => {});
           throw error;
         }
-        remember(session, now());
         return { session, tail };
-      } finally {
-        const others = opening.get(account)! - 1;
-        if (others === 0) opening.delete(account);
-        else opening.set(account, others);
-      }
+      });
+      return opened ?? refused(429, ERROR.server, tooManySessions(sessionsMax));
     },
 
     enter,
@@ -216,37 +123,22 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (use === null) return false;
       use.leave();
       const row = { id, account, kind: SESSION_KIND, state: toState(use.session), expiresAt: 0 };
-      const ended = await store.delete(id);
-      drop(id);
+      const ended = await kept.remove(id);
       if (ended) deps.onEnded?.(endOf(row, now(), null));
       if (ended) await tellServers([row], reach, offerOf, LEAVING_MS);
       return ended;
     },
 
     async sweep(limit = 1_000) {
-      for (const live of cache.busy()) {
-        live.lastUsedAt = now();
-        cache.used(live);
-        if (!(await touch(live))) drop(live.session.id);
-      }
-      cache.forgetUnused(now() - sessionIdleMs);
-      const rows = await store.sweep(SESSION_KIND, limit);
-      for (const row of rows) {
-        drop(row.id);
-        deps.onEnded?.(endOf(row, now(), 'expired'));
-      }
+      const rows = await kept.sweep(limit);
+      for (const row of rows) deps.onEnded?.(endOf(row, now(), 'expired'));
       await tellServers(rows, reach, offerOf, LEAVING_MS);
       return rows.length;
     },
 
     get count() {
-      return cache.size;
+      return kept.count;
     },
-    close: () => cache.clear(),
+    close: kept.close,
   };
 }
-
-const OWN_ID = /^[\w-]{43}$/;
-
-/** What changes in a session. */
-const changeable = ({ upstreamId, logLevel }: LegacySession) => JSON.stringify([upstreamId, logLevel]);

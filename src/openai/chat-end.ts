@@ -22,6 +22,8 @@ export interface ChatTail {
   readonly body: Record<string, unknown>;
   /** The `usage` that `body` gets, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
+  /** More of what `usage.cost_details` says. */
+  readonly costDetails?: Readonly<Record<string, unknown>>;
 }
 
 export interface Produced {

@@ -22,7 +22,17 @@ export interface ChatExchange extends Exchange {
 }
 
 /** Fields that speak to the gateway and not to the provider. `__proto__` would not be copied as a field but as a prototype. */
-const NOT_FORWARDED: ReadonlySet<string> = new Set(['provider', 'models', 'session_id', 'metadata', 'stream_options', '__proto__']);
+const NOT_FORWARDED: ReadonlySet<string> = new Set([
+  'provider',
+  'models',
+  'session_id',
+  'metadata',
+  'stream_options',
+  'tollgate',
+  'max_cost',
+  'max_tool_rounds',
+  '__proto__',
+]);
 
 export function createChatExchange({ body, size, requestId, created, replyBytesMax }: ChatExchangeOptions): ChatExchange {
   const stream = body.stream === true;

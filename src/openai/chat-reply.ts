@@ -1,6 +1,28 @@
-import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, type Call, type Frame, type SettledFrame } from '#gateway';
+import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, type Frame, type SettledFrame } from '#gateway';
 import type { ChatTail } from './chat-end.ts';
 import { createSilent, type KeepAlive, type ReplySink } from '#gateway';
+
+/** What a reply says of itself. */
+export interface ReplyAbout {
+  /** The id that the client is given: of the call, or of the run whose calls answer. */
+  readonly id: string;
+  /** The name that was called. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  /** Nothing may come for long, not even a head: a stream then begins without saying who serves. */
+  readonly slow?: boolean;
+}
+
+/** What answers a request, once it is begun: the frames of one call or of several, whose last tail is a ChatTail. */
+export interface OpenedChat {
+  readonly about: ReplyAbout;
+  readonly frames: AsyncIterable<Frame>;
+}
+
+/** Begins what answers a request, under `callId` (of newCallId). Rejects with GatewayError. */
+export type OpenChat = (callId: string, gone: AbortSignal) => Promise<OpenedChat>;
 
 export interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;
@@ -19,10 +41,10 @@ const COMMENT = Buffer.from(': keep-alive\n\n');
  * Writes the frames of a call to its client. Resolves when the reply has ended or the client is gone: the frames are then left to billing,
  * which reads on. Throws what the call throws before its first byte, while the status can still say it.
  */
-export async function writeChatReply(call: Call, frames: AsyncIterable<Frame>, sink: ReplySink, options: ChatReplyOptions): Promise<void> {
+export async function writeChatReply({ about, frames }: OpenedChat, sink: ReplySink, options: ChatReplyOptions): Promise<void> {
   const iterator = frames[Symbol.asyncIterator]();
   try {
-    await (call.stream ? writeStream(call, iterator, sink, options) : writeWhole(call, iterator, sink));
+    await (about.stream ? writeStream(about, iterator, sink, options) : writeWhole(about, iterator, sink));
   } catch (error) {
     if (!sink.closed) throw error;
   } finally {
@@ -31,7 +53,7 @@ export async function writeChatReply(call: Call, frames: AsyncIterable<Frame>, s
   }
 }
 
-async function writeWhole(call: Call, iterator: AsyncIterator<Frame, unknown>, sink: ReplySink): Promise<void> {
+async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unknown>, sink: ReplySink): Promise<void> {
   let provider = '';
   for (;;) {
     const next = await iterator.next();
@@ -44,8 +66,8 @@ async function writeWhole(call: Call, iterator: AsyncIterator<Frame, unknown>, s
     sink.head(200, {
       'content-type': 'application/json; charset=utf-8',
       'content-length': body.length,
-      'x-generation-id': call.id,
-      'x-provider': provider,
+      'x-generation-id': about.id,
+      ...(provider === '' ? {} : { 'x-provider': provider }),
       'x-cost-usd': formatUsd(value.settlement.charged),
       ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
     });
@@ -55,14 +77,25 @@ async function writeWhole(call: Call, iterator: AsyncIterator<Frame, unknown>, s
 }
 
 async function writeStream(
-  call: Call,
+  about: ReplyAbout,
   iterator: AsyncIterator<Frame, unknown>,
   sink: ReplySink,
   { keepAlive, onError }: ChatReplyOptions,
 ): Promise<void> {
   let begun = false;
-  const silent = createSilent(() => void sink.write(COMMENT));
+  const begin = (provider: string | null) => {
+    begun = true;
+    sink.head(200, { ...SSE_HEADERS, 'x-generation-id': about.id, ...(provider === null ? {} : { 'x-provider': provider }) });
+    // At once, or the client would wait for the model's first word to learn that its call was accepted.
+    sink.flush();
+  };
+  const silent = createSilent(() => {
+    if (sink.closed) return;
+    if (!begun) begin(null);
+    sink.write(COMMENT);
+  });
   try {
+    if (about.slow) keepAlive.watch(silent);
     for (;;) {
       const next = await iterator.next();
       if (sink.closed) return;
@@ -71,10 +104,7 @@ async function writeStream(
       switch (value.type) {
         case 'head':
           if (begun) break;
-          begun = true;
-          sink.head(200, { ...SSE_HEADERS, 'x-generation-id': call.id, 'x-provider': value.provider.name });
-          // At once, or the client would wait for the model's first word to learn that its call was accepted.
-          sink.flush();
+          begin(value.provider.name);
           keepAlive.watch(silent);
           break;
         case 'data':
@@ -95,7 +125,7 @@ async function writeStream(
   } catch (error) {
     if (!begun || sink.closed) throw error;
     onError(error);
-    sink.fail(errorEvent(call, error));
+    sink.fail(errorEvent(about, error));
   } finally {
     keepAlive.forget(silent);
   }
@@ -103,9 +133,9 @@ async function writeStream(
 
 /** The reply's own end, with what it used and cost. */
 function withUsage(settled: SettledFrame, stream: boolean): Record<string, unknown> {
-  const { body, usage } = settled.tail as ChatTail;
+  const { body, usage, costDetails } = settled.tail as ChatTail;
   const { charged, fee } = settled.settlement;
-  const details: Record<string, unknown> = { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) };
+  const details: Record<string, unknown> = { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee), ...costDetails };
   // A stream's headers are long gone, so its receipt comes with its last chunk.
   if (stream && settled.receipt !== null) details['receipt'] = settled.receipt;
   body['usage'] = { ...usage, cost: toUsdNumber(charged), cost_details: details };
@@ -119,13 +149,13 @@ function lastBytes(settled: SettledFrame): Buffer {
 }
 
 /** The frame that ends a failed stream: `[DONE]` does not follow it, as the reply is not complete. */
-function errorEvent(call: Call, error: unknown): Buffer {
+function errorEvent({ id, model, startedAt }: ReplyAbout, error: unknown): Buffer {
   const known = toGatewayError(error);
   const event = {
-    id: call.id,
+    id,
     object: 'chat.completion.chunk',
-    created: Math.floor(call.startedAt / 1000),
-    model: call.service,
+    created: Math.floor(startedAt / 1000),
+    model,
     choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
     error: toHttpError(known).body.error,
   };

@@ -10,18 +10,24 @@ import {
   type Config,
   type Idempotency,
   type Pipeline,
+  type Speakers,
 } from '#gateway';
 import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
-import { toCall } from './chat-to-call.ts';
 import { createKeepAlive } from '#gateway';
 import { answerOnce } from './idempotent-reply.ts';
+import { createOpenChat } from './open-chat.ts';
+import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 import { createHttpSink, type ReplySink } from '#gateway';
 
 export interface ChatDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
+  /** What can be asked as if it were a model, asked for with each request: `a2a/<agent>`, `mcp/<service>/<tool>`. Default nothing. */
+  readonly speakers?: () => Partial<Speakers>;
+  /** What tools that the gateway calls for a model need. Default: there are none. */
+  readonly toolLoop?: ToolLoopDeps;
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Told of errors inside streams that have begun, and of runs that fail after their client left. */
@@ -33,14 +39,16 @@ export interface ChatDeps {
 const KEEP_ALIVE_MS = 15_000;
 
 /** `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown to the server's error handler. */
-export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAliveMs = KEEP_ALIVE_MS }: ChatDeps): FastifyPluginAsync {
+export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
+  const { pipeline, idempotency, config, speakers = () => NO_SPEAKERS, toolLoop = null, now, onError, keepAliveMs = KEEP_ALIVE_MS } = deps;
   const { limits } = config;
   const schema = chatSchema(limits.messagesMax);
   const check = createCheck<ChatBody>(schema);
   const keepAlive = createKeepAlive(keepAliveMs);
+  const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop, now });
 
   return async (app) => {
-    const admissionOf = requireAdmission(app, pipeline.admit);
+    const admissionOf = requireAdmission(app, pipeline.admit, true);
 
     // Bytes, so that the structure is capped before anything is built, and so that their digest can identify a repeated request.
     app.removeAllContentTypeParsers();
@@ -57,7 +65,9 @@ export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAl
           description:
             'Routes the conversation to a provider of the model, locks the estimated cost, and settles by actual use. ' +
             'With `stream` the answer is `text/event-stream`: `data:` frames with `choices[].delta`, the last of which carries `finish_reason` and `usage`, then `data: [DONE]`. ' +
-            'Fields that are not listed here are passed to the provider untouched.',
+            'Fields that are not listed here are passed to the provider untouched. ' +
+            '`a2a/<agent>` and `mcp/<service>/<tool>` in the place of a model ask an agent or a tool, at its own price. ' +
+            'Tools of type `mcp` are called by the gateway itself: `usage.cost` is then the sum of all calls, which `usage.cost_details.children` lists.',
           tags: ['Chat'],
           consumes: ['application/json'],
           body: schema,
@@ -69,22 +79,22 @@ export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAl
         const { caller } = admissionOf(request);
         refuseEncoding(request.headers['content-encoding']);
         const body = check(parseJson(request.body ?? EMPTY, limits));
-        const { request: callRequest, exchange } = toCall(body, {
-          caller,
-          requestId: request.id,
-          headers: request.headers,
-          now: now(),
-          replyBytesMax: config.upstream.replyBytesMax,
-          receipts: config.billing.receipts,
-        });
+        const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
+        const open = chooseChat(
+          body,
+          {
+            caller,
+            requestId: request.id,
+            headers: request.headers,
+            now: now(),
+            replyBytesMax: config.upstream.replyBytesMax,
+            receipts: config.billing.receipts,
+          },
+          options.onError,
+        );
         const callId = newCallId();
         const gone = new AbortController();
-        const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
-        const run = async (sink: ReplySink) => {
-          const call = await pipeline.prepare(callRequest, callId);
-          exchange.callId = call.id;
-          await writeChatReply(call, pipeline.run(call, gone.signal), sink, options);
-        };
+        const run = async (sink: ReplySink) => writeChatReply(await open(callId, gone.signal), sink, options);
         const key = request.headers['idempotency-key'];
         if (key !== undefined) {
           // What was answered before is answered again whether or not it could be run now, so nothing is chosen before the key is looked at.
@@ -106,6 +116,7 @@ export function chatRoutes({ pipeline, idempotency, config, now, onError, keepAl
 }
 
 const EMPTY = Buffer.alloc(0);
+const NO_SPEAKERS: Partial<Speakers> = {};
 
 function refuseEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding === '' || encoding === 'identity') return;

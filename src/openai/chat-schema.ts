@@ -12,12 +12,24 @@ export interface ChatBody {
   max_tokens?: number | null;
   max_completion_tokens?: number | null;
   n?: number | null;
-  tools?: unknown[] | null;
+  tools?: ChatTool[] | null;
   response_format?: unknown;
   metadata?: Record<string, unknown> | null;
   models?: string[] | null;
   provider?: ProviderPreferences | null;
   session_id?: string | null;
+  tollgate?: { task_id?: string | null; context_id?: string | null } | null;
+  max_cost?: number | string | null;
+  max_tool_rounds?: number | null;
+  [field: string]: unknown;
+}
+
+/** A function of the client's, or with type `mcp` tools of a service. */
+export interface ChatTool {
+  type: string;
+  function?: { name: string; [field: string]: unknown };
+  service?: string;
+  allowed_tools?: string[] | null;
   [field: string]: unknown;
 }
 
@@ -47,6 +59,9 @@ export interface ProviderPreferences {
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
 const SORTS = ['price', 'latency', 'throughput'];
 export const FALLBACKS_MAX = 16;
+/** Rounds of tools that the gateway calls for a model. */
+export const TOOL_ROUNDS_DEFAULT = 8;
+export const TOOL_ROUNDS_MAX = 32;
 
 /** Anchored, so that only the first bytes of a data URL are looked at. */
 const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,)';
@@ -80,6 +95,7 @@ const object = (about: string, rest: Record<string, unknown> = {}) => ({
   [MUST_BE]: 'an object',
   ...rest,
 });
+const taskName = { type: ['string', 'null'], minLength: 1, maxLength: 512, [MUST_BE]: 'a string of 1 to 512 characters' };
 const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
 
 const PART = {
@@ -143,7 +159,8 @@ export function chatSchema(messagesMax: number) {
       model: {
         ...NAME,
         description:
-          'A service name, optionally with `:floor` (cheapest provider) or `:nitro` (fastest), or the direct form `<provider_pubkey>:<model_name>`.',
+          'A service name, optionally with `:floor` (cheapest provider) or `:nitro` (fastest), or the direct form `<provider_pubkey>:<model_name>`. ' +
+          '`a2a/<agent>` and `mcp/<service>/<tool>` ask an agent or a tool instead.',
         [MUST_BE]: 'the name of a model: 1 to 256 characters without control characters',
       },
       messages: {
@@ -192,10 +209,28 @@ export function chatSchema(messagesMax: number) {
               properties: { name: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of the function' } },
               [MUST_BE]: 'an object with a name',
             },
+            service: {
+              ...NAME,
+              description: 'With type `mcp`: the service whose tools the gateway calls for the model.',
+              [MUST_BE]: 'the name of a tool service',
+            },
+            allowed_tools: {
+              type: ['array', 'null'],
+              maxItems: 256,
+              items: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of a tool' },
+              description: 'With type `mcp`: those of its tools that the model may call. Default all.',
+              [MUST_BE]: 'an array of at most 256 names of tools',
+            },
           },
-          [MUST_BE]: 'an object such as {"type": "function", "function": {"name": "…"}}',
+          anyOf: [
+            { required: ['service'], properties: { service: { [MUST_BE]: 'the name of a tool service, whose tools the gateway calls' } } },
+            { properties: { type: { not: { const: 'mcp' } } } },
+          ],
+          [MUST_BE]: 'an object such as {"type": "function", "function": {"name": "…"}}, or {"type": "mcp", "service": "…"}',
         },
-        description: 'Tools that the model may ask for.',
+        description:
+          'Tools that the model may ask for. A `function` is called by the client; the tools of a service that is named with type `mcp` are called by the gateway, ' +
+          'each call billed for itself, until the model answers.',
         [MUST_BE]: 'an array of at most 1024 tools',
       },
       tool_choice: {
@@ -237,9 +272,25 @@ export function chatSchema(messagesMax: number) {
       session_id: {
         type: ['string', 'null'],
         maxLength: 256,
-        description: 'Calls of one session prefer the provider that served the last one (header: x-session-id). Not forwarded.',
+        description:
+          'Calls of one session prefer the provider that served the last one (header: x-session-id). For an agent it names the context. Not forwarded.',
         [MUST_BE]: 'a string of at most 256 characters',
       },
+      max_cost: {
+        type: ['number', 'string', 'null'],
+        description: 'Most that the request may cost in USD, with all that is called for it. Not forwarded.',
+        [MUST_BE]: 'an amount in USD, such as 0.05 or "0.05"',
+      },
+      max_tool_rounds: {
+        type: ['integer', 'null'],
+        minimum: 1,
+        maximum: TOOL_ROUNDS_MAX,
+        description: `How often the model may ask for tools that the gateway calls before it has to answer. Default ${TOOL_ROUNDS_DEFAULT}. Not forwarded.`,
+        [MUST_BE]: `an integer from 1 to ${TOOL_ROUNDS_MAX}`,
+      },
+      tollgate: object('The task of an agent to go on with, as an earlier reply told it in its own `tollgate`. Not forwarded.', {
+        properties: { task_id: taskName, context_id: taskName },
+      }),
     },
   } as const;
 }

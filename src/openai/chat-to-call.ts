@@ -2,6 +2,7 @@ import { GatewayError, MoneyError, NO_PREFERENCES, parseRates, type Caller, type
 import { chatBudget, checkFits, toUsage } from './chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './chat-schema.ts';
+import { capCost, maxCostOf } from './max-cost.ts';
 import { measurePrompt } from './prompt-size.ts';
 
 export interface ChatContext {
@@ -47,9 +48,15 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
     },
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
-    wantsReceipt: context.receipts === 'always' ? !stream || asksForReceipt(context.headers) : asksForReceipt(context.headers),
+    wantsReceipt: wantsReceipt(stream, context),
   };
-  return { request, exchange };
+  const maxCost = maxCostOf(body);
+  return { request: maxCost === null ? request : capCost(request, maxCost), exchange };
+}
+
+/** Whether a signed receipt goes with the reply. */
+export function wantsReceipt(stream: boolean, { receipts, headers }: Pick<ChatContext, 'receipts' | 'headers'>): boolean {
+  return (receipts === 'always' && !stream) || asksForReceipt(headers);
 }
 
 /** A request header `x-receipt: 1` asks for a signed receipt where they are not always given. */
@@ -58,7 +65,8 @@ function asksForReceipt(headers: ChatContext['headers']): boolean {
   return asked === '1' || asked === 'true';
 }
 
-function sessionOf(body: ChatBody, headers: ChatContext['headers']): string | null {
+/** The session that the body or a header names; null for none. Throws GatewayError `invalid_request`. */
+export function sessionOf(body: ChatBody, headers: ChatContext['headers']): string | null {
   if (body.session_id) return body.session_id;
   const header = headers['x-session-id'];
   if (typeof header !== 'string' || header === '') return null;
@@ -67,7 +75,7 @@ function sessionOf(body: ChatBody, headers: ChatContext['headers']): string | nu
   return header;
 }
 
-function toPreferences(provider: ProviderPreferences): RoutePreferences {
+export function toPreferences(provider: ProviderPreferences): RoutePreferences {
   return {
     order: provider.order ?? [],
     only: provider.only ?? [],

@@ -41,7 +41,9 @@ export function modelsRoutes({ catalog, now, ...standings }: ModelsDeps): Fastif
       {
         schema: {
           summary: 'List models',
-          description: 'Everything that can be called, with providers and prices, in one answer. No credential is needed.',
+          description:
+            'Everything that can be called, with providers and prices, in one answer. No credential is needed. ' +
+            'As a chat model an agent of `agents` is called `a2a/<name>`, a tool of a service in `tools` is called `mcp/<name>/<tool>`.',
           tags: ['Models'],
           security: [],
           querystring: querySchema,

@@ -42,7 +42,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 };
 
 /** Composition: these import every room, by any path. */
-const COMPOSITION = [/^src\/(?:app|app-close|app-operator|main|version)\.ts$/, /^src\/cli\//];
+const COMPOSITION = [/^src\/(?:app|app-[a-z]+|main|version)\.ts$/, /^src\/cli\//];
 
 /** Where the environment and the command line may be read. */
 const READS_ENVIRONMENT = [/^src\/main\.ts$/, /^src\/cli\//, /^src\/demo\/main\.ts$/, /^src\/gateway\/config-file\.ts$/];

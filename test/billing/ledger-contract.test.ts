@@ -183,13 +183,18 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       id,
       account,
       amount: 100n,
+      parent: null,
+      depth: 0,
+      lendable: 10n,
+      lent: 0n,
+      kept: false,
       prices: ['price-1', 'price-2'],
       budget: `budget-${turn}`,
       createdAt: now,
       expiresAt: now + 7,
       lockDetail: '{"a":"\\"ü{}"}',
     };
-    await lock({ expiresAt: now + 7, budget: { id: `budget-${turn}`, limit: 100n }, detail: '{"a":"\\"ü{}"}' });
+    await lock({ expiresAt: now + 7, budget: { id: `budget-${turn}`, limit: 100n }, detail: '{"a":"\\"ü{}"}', lendable: 10n });
     const nothing = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n, price: null, provider: null, resolvedAt: null, usage: null, detail: null };
     expect(await ledger.find(id)).toEqual({ ...before, ...nothing, state: 'held' });
     now += 3;
@@ -199,7 +204,7 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       state: 'settled',
       charged: 120n,
       fee: 1n,
-      drawn: 20n,
+      drawn: 30n,
       shortfall: 0n,
       price: 'price-1',
       provider: `provider-${turn}`,

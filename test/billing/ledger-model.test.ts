@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook, priceId, type Ledger } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
-import { BUDGETS, commands, PROVIDERS, RATES, type Command } from '../support/ledger-commands.ts';
+import { BUDGETS, commands, PROVIDERS, RATES, treeCommands, type Command } from '../support/ledger-commands.ts';
 import { createOracleLedger, type OracleLedger } from '../support/oracle-ledger.ts';
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 60;
@@ -20,9 +20,12 @@ describe.each(ENGINES)('%s', (name) => {
   });
   afterAll(() => engine.dispose());
 
-  test('decides random commands as the oracle does, and its books are in order', async () => {
+  test.each([
+    ['commands', commands],
+    ['trees of locks', treeCommands],
+  ])('decides random %s as the oracle does, and its books are in order', async (_, random) => {
     await fc.assert(
-      fc.asyncProperty(commands([...PRICE_IDS]), async (steps) => {
+      fc.asyncProperty(random([...PRICE_IDS]), async (steps) => {
         await engine.database.batch(WIPE);
         let now = 1_000;
         const oracle = createOracleLedger(() => now);
@@ -44,7 +47,7 @@ describe.each(ENGINES)('%s', (name) => {
 
 async function perform(ledger: Ledger, step: Command, now: number): Promise<unknown> {
   if (step.do === 'wait') return null;
-  if (step.do === 'expire') return ledger.expire(now, step.limit);
+  if (step.do === 'expire') return ledger.expire(now, step.limit, step.spare);
   return Promise.all(step.operations.map((operation) => operation(ledger, now)));
 }
 
@@ -52,5 +55,6 @@ async function compare(ledger: Ledger, oracle: OracleLedger): Promise<void> {
   for (const account of [...oracle.accounts(), 'escrow:nobody', 'earnings:p2', 'fees'])
     expect({ account, ...(await ledger.balance(account)) }).toEqual({ account, ...(await oracle.balance(account)) });
   for (const id of [...oracle.locks(), 'unknown']) expect(await ledger.find(id)).toEqual(await oracle.find(id));
+  for (const id of [...oracle.locks(), 'unknown']) expect(await ledger.children(id)).toEqual(await oracle.children(id));
   for (const id of BUDGETS) expect(await ledger.budget(id)).toEqual(await oracle.budget(id));
 }

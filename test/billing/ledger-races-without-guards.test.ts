@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { createLedger as CreateLedger, Ledger } from '#billing';
 import { openEngine, type EngineName } from '../support/engines.ts';
 import { createMutant, type Mutant, type Mutation } from '../support/mutant.ts';
-import { raceLocks, type Race } from '../support/lock-race.ts';
+import { raceChildren, raceLocks, type Race } from '../support/lock-race.ts';
 
 /*
  * The race of ledger-races.test.ts must fail without the guards, else it shows nothing.
@@ -19,6 +19,12 @@ const CHECK: Mutation = {
   find: "CHECK (available >= 0 OR id LIKE 'treasury:%')",
   put: 'CHECK (available IS NOT NULL)',
 };
+const LENDING_COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'left < amount', put: 'false' };
+const LENDING_CHECK: Mutation = {
+  file: 'src/store/migrations/0009_runs.sql',
+  find: 'CHECK (lent >= 0 AND lent <= lendable)',
+  put: 'CHECK (lent >= 0)',
+};
 
 const AFFORDABLE = 300;
 const ATTEMPTS = 1_500;
@@ -26,7 +32,13 @@ const ATTEMPTS = 1_500;
 let mutant: Mutant | undefined;
 afterEach(() => mutant?.dispose());
 
-async function race(engineName: EngineName, mutations: readonly Mutation[]): Promise<Race> {
+const race = (engineName: EngineName, mutations: readonly Mutation[]): Promise<Race> => raceBy(raceLocks, engineName, mutations);
+
+async function raceBy<T>(
+  by: (...args: Parameters<typeof raceLocks>) => Promise<T>,
+  engineName: EngineName,
+  mutations: readonly Mutation[],
+): Promise<T> {
   mutant = createMutant(mutations);
   const { createLedger } = (await import(mutant.url('src/billing/index.ts'))) as { createLedger: typeof CreateLedger };
   const store = (await import(mutant.url('src/store/index.ts'))) as typeof import('#store');
@@ -34,7 +46,7 @@ async function race(engineName: EngineName, mutations: readonly Mutation[]): Pro
   const ledgers: Ledger[] = [await createLedger({ database: engine.database })];
   for (let more = 1; engineName === 'postgres' && more < 3; more += 1) ledgers.push(await createLedger({ database: await engine.again() }));
   try {
-    return await raceLocks(ledgers, { width: 16, attempts: ATTEMPTS, affordable: AFFORDABLE });
+    return await by(ledgers, { width: 16, attempts: ATTEMPTS, affordable: AFFORDABLE });
   } finally {
     await Promise.all(ledgers.map((ledger) => ledger.close()));
     await engine.dispose();
@@ -74,5 +86,28 @@ describe('the CHECK alone refuses, with errors instead of refusals, without', ()
 describe('a changed copy behaves like the original with', () => {
   test('nothing taken out', async () => {
     expect(await race('postgres', [])).toMatchObject({ granted: AFFORDABLE, refused: ATTEMPTS - AFFORDABLE, failed: 0, available: 0n });
+  });
+});
+
+describe("the race for a parent's last micro-USD", () => {
+  const lendable = 10n * BigInt(AFFORDABLE);
+
+  test.each(['sqlite', 'postgres'] as const)('is lost without the comparison and the CHECK (%s)', async (engine) => {
+    const { granted, lent } = await raceBy(raceChildren, engine, [LENDING_COMPARISON, LENDING_CHECK]);
+    expect(granted).toBe(ATTEMPTS);
+    expect(lent).toBeGreaterThan(lendable);
+  });
+
+  test('is lost without the row locks of its account and the CHECK (postgres)', async () => {
+    const { granted, lent } = await raceBy(raceChildren, 'postgres', [ROW_LOCKS, LENDING_CHECK]);
+    expect(granted).toBeGreaterThan(AFFORDABLE);
+    expect(lent).toBeGreaterThan(lendable);
+  });
+
+  test.each([
+    ['sqlite', LENDING_COMPARISON],
+    ['postgres', ROW_LOCKS],
+  ] as const)('is won by the CHECK alone (%s)', async (engine, mutation) => {
+    expect(await raceBy(raceChildren, engine, [mutation])).toMatchObject({ granted: AFFORDABLE, lent: lendable });
   });
 });

@@ -21,6 +21,8 @@ describe.each(ENGINES)('%s', (name) => {
 
   test('what no caller may ask is an error, not a result', async () => {
     for (const amount of [-1n, MICRO_USD_MAX + 1n]) await expect(ledger.lock({ ...lock, amount })).rejects.toThrow(RangeError);
+    for (const lendable of [-1n, 11n]) await expect(ledger.lock({ ...lock, lendable })).rejects.toThrow('it must be from 0 to its amount, 10');
+    for (const until of [Number.NaN, 0.5, Infinity]) await expect(ledger.keep('lock', until)).rejects.toThrow(RangeError);
     for (const amount of [0n, -1n, MICRO_USD_MAX + 1n]) await expect(ledger.transfer({ ...transfer, amount })).rejects.toThrow(RangeError);
     await expect(ledger.transfer({ ...transfer, to: 'escrow:a' })).rejects.toThrow(RangeError);
     await expect(ledger.settle({ ...settle, charge: -1n })).rejects.toThrow(RangeError);

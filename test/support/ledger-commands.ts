@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import type { Ledger, Rates } from '#billing';
+import type { Budget, Ledger, Rates } from '#billing';
 
 /** Commands over few names, so that they meet. A step's operations are submitted together. */
 export type Command =
   | { readonly do: 'together'; readonly operations: readonly RandomOperation[] }
-  | { readonly do: 'expire'; readonly limit: number }
+  | { readonly do: 'expire'; readonly limit: number; readonly spare: 'kept' | undefined }
   | { readonly do: 'wait'; readonly ms: number };
 
 export type RandomOperation = (ledger: Ledger, now: number) => Promise<unknown>;
@@ -14,10 +14,11 @@ export const RATES: Rates = { call: 1_000_000n };
 export const PROVIDERS = ['p1', 'p2'] as const;
 export const BUDGETS = ['budget-1', 'budget-2'] as const;
 
-const account = fc.constantFrom('alice', 'bob', 'nobody');
-const lockId = fc.integer({ min: 0, max: 11 }).map((n) => `lock-${n}`);
-const transferId = fc.integer({ min: 0, max: 15 }).map((n) => `transfer-${n}`);
+const lockName = (n: number) => `lock-${n}`;
 const amount = fc.oneof(fc.constantFrom(0n, 1n, 100n), fc.bigInt({ min: 0n, max: 150n }));
+const budgetOf = fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.bigInt({ min: 0n, max: 300n }) }), { nil: undefined });
+/** Of what is locked, in quarters. */
+const lendablePart = fc.bigInt({ min: 0n, max: 4n });
 const text = fc.constantFrom('{}', '{"a":"b\\"c\\\\d"}', '{"text":"ä 😀 \' , {} NULL"}', '');
 
 /** An operation that prints itself when a counter-example is shown. */
@@ -26,23 +27,36 @@ function named<A extends object>(kind: string, args: A, run: (ledger: Ledger, no
   return Object.assign(operation, { [fc.toStringMethod]: () => `${kind}(${fc.stringify(args)})` });
 }
 
-/** Price ids are made by whoever sets up the price book. */
-export function commands(prices: readonly [string, string]): fc.Arbitrary<readonly Command[]> {
-  const lock = fc
-    .record({
-      id: lockId,
-      account,
-      amount,
-      prices: fc.constantFrom([prices[0]], [...prices]),
-      ttlMs: fc.integer({ min: 0, max: 50 }),
-      budget: fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.bigInt({ min: 0n, max: 300n }) }), { nil: undefined }),
-      detail: text,
-    })
-    .map((args) =>
-      named('lock', args, (ledger, now, { ttlMs, budget, ...rest }) =>
-        ledger.lock({ ...rest, expiresAt: now + ttlMs, ...(budget ? { budget } : {}) }),
-      ),
-    );
+interface LockArgs {
+  readonly id: string;
+  readonly account: string;
+  readonly amount: bigint;
+  readonly prices: readonly string[];
+  readonly parent: string | undefined;
+  readonly quarters: bigint;
+  readonly ttlMs: number;
+  readonly budget: Budget | undefined;
+  readonly detail: string;
+}
+
+const lockOperation = (args: LockArgs): RandomOperation =>
+  named('lock', args, (ledger, now, { ttlMs, budget, quarters, parent, ...rest }) =>
+    ledger.lock({
+      ...rest,
+      lendable: (rest.amount * quarters) / 4n,
+      expiresAt: now + ttlMs,
+      ...(budget ? { budget } : {}),
+      ...(parent === undefined ? {} : { parent }),
+    }),
+  );
+
+type Prices = readonly [string, string];
+
+/** What resolves or keeps locks of these ids. */
+function endings(prices: Prices, lockId: fc.Arbitrary<string>) {
+  const keep = fc
+    .record({ id: lockId, ttlMs: fc.integer({ min: -10, max: 60 }) })
+    .map((args) => named('keep', args, (ledger, now, { id, ttlMs }) => ledger.keep(id, now + ttlMs)));
   const settle = fc
     .record({
       id: lockId,
@@ -55,9 +69,35 @@ export function commands(prices: readonly [string, string]): fc.Arbitrary<readon
     })
     .map((args) => named('settle', args, (ledger, _, request) => ledger.settle({ ...request, usage: `{"call":${request.charge}}` })));
   const release = fc.record({ id: lockId, detail: text }).map((args) => named('release', args, (ledger, _, request) => ledger.release(request)));
+  return { keep, settle, release };
+}
+
+const expire: fc.Arbitrary<Command> = fc
+  .record({ limit: fc.integer({ min: 1, max: 5 }), spare: fc.constantFrom('kept' as const, undefined) })
+  .map(({ limit, spare }) => ({ do: 'expire' as const, limit, spare }));
+const wait: fc.Arbitrary<Command> = fc.integer({ min: 1, max: 40 }).map((ms) => ({ do: 'wait' as const, ms }));
+const together = (operation: fc.Arbitrary<RandomOperation>): fc.Arbitrary<Command> =>
+  fc.array(operation, { minLength: 1, maxLength: 12 }).map((operations) => ({ do: 'together' as const, operations }));
+
+/** Anything goes, and much of it is refused. Price ids are made by whoever sets up the price book. */
+export function commands(prices: Prices): fc.Arbitrary<readonly Command[]> {
+  const lockId = fc.integer({ min: 0, max: 11 }).map(lockName);
+  const lock = fc
+    .record({
+      id: lockId,
+      account: fc.constantFrom('alice', 'bob', 'nobody'),
+      amount,
+      prices: fc.constantFrom([prices[0]], [...prices]),
+      parent: fc.option(lockId, { nil: undefined, freq: 2 }),
+      quarters: fc.oneof(fc.constant(0n), lendablePart),
+      ttlMs: fc.integer({ min: 0, max: 50 }),
+      budget: budgetOf,
+      detail: text,
+    })
+    .map(lockOperation);
   const transfer = fc
     .record({
-      id: transferId,
+      id: fc.integer({ min: 0, max: 15 }).map((n) => `transfer-${n}`),
       from: fc.constantFrom('treasury:x', 'treasury:x', 'treasury:x', 'escrow:alice', 'earnings:p1', 'suspense'),
       to: fc.constantFrom('escrow:alice', 'escrow:bob', 'treasury:y', 'suspense'),
       amount: fc.bigInt({ min: 1n, max: 400n }),
@@ -65,16 +105,51 @@ export function commands(prices: readonly [string, string]): fc.Arbitrary<readon
     })
     .filter(({ from, to }) => from !== (to as string))
     .map((args) => named('transfer', args, (ledger, _, request) => ledger.transfer(request)));
+  const { keep, settle, release } = endings(prices, lockId);
   const operation = fc.oneof(
     { weight: 5, arbitrary: lock },
     { weight: 4, arbitrary: settle },
     { weight: 2, arbitrary: release },
+    { weight: 1, arbitrary: keep },
     { weight: 3, arbitrary: transfer },
   );
-  const command: fc.Arbitrary<Command> = fc.oneof(
-    { weight: 8, arbitrary: fc.array(operation, { minLength: 1, maxLength: 12 }).map((operations) => ({ do: 'together' as const, operations })) },
-    { weight: 1, arbitrary: fc.integer({ min: 1, max: 5 }).map((limit) => ({ do: 'expire' as const, limit })) },
-    { weight: 1, arbitrary: fc.integer({ min: 1, max: 40 }).map((ms) => ({ do: 'wait' as const, ms })) },
-  );
+  const command = fc.oneof({ weight: 8, arbitrary: together(operation) }, { weight: 1, arbitrary: expire }, { weight: 1, arbitrary: wait });
   return fc.array(command, { minLength: 1, maxLength: 14 });
+}
+
+const ROOTS = 3;
+const TREE_LOCKS = 24;
+
+/** Trees of locks that mostly succeed: roots of funded accounts, and locks under locks with lower numbers. */
+export function treeCommands(prices: Prices): fc.Arbitrary<readonly Command[]> {
+  const fund = ['alice', 'bob'].map((account) =>
+    named('fund', { account }, (ledger) =>
+      ledger.transfer({ id: `fund-${account}`, from: 'treasury:x', to: `escrow:${account}`, amount: 1_000n, memo: '' }),
+    ),
+  );
+  const lock = fc
+    .record({
+      number: fc.integer({ min: 0, max: TREE_LOCKS - 1 }),
+      above: fc.nat(),
+      account: fc.constantFrom('alice', 'alice', 'alice', 'alice', 'bob'),
+      share: fc.bigInt({ min: 0n, max: 60n }),
+      quarters: fc.oneof(fc.constantFrom(3n, 4n), lendablePart),
+      ttlMs: fc.integer({ min: 10, max: 90 }),
+      budget: fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.constantFrom(150n, 900n) }), { nil: undefined }),
+      detail: text,
+    })
+    .map(({ number, above, share, ...rest }) => {
+      const isRoot = number < ROOTS;
+      const parent = isRoot ? undefined : lockName(above % Math.min(number, 2 * ROOTS));
+      return lockOperation({ ...rest, id: lockName(number), parent, amount: isRoot ? 100n + share : share, prices });
+    });
+  const { keep, settle, release } = endings(prices, fc.integer({ min: 0, max: TREE_LOCKS - 1 }).map(lockName));
+  const operation = fc.oneof(
+    { weight: 10, arbitrary: lock },
+    { weight: 4, arbitrary: settle },
+    { weight: 2, arbitrary: release },
+    { weight: 1, arbitrary: keep },
+  );
+  const command = fc.oneof({ weight: 8, arbitrary: together(operation) }, { weight: 1, arbitrary: expire }, { weight: 1, arbitrary: wait });
+  return fc.array(command, { minLength: 2, maxLength: 16, size: 'max' }).map((steps) => [{ do: 'together' as const, operations: fund }, ...steps]);
 }

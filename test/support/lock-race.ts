@@ -1,4 +1,4 @@
-import { escrowOf, treasuryOf, type Ledger, type LockResult } from '#billing';
+import { escrowOf, treasuryOf, type Ledger, type LockRequest, type LockResult } from '#billing';
 
 export interface Race {
   /** Locks that were granted, refused, and that failed with an error. */
@@ -9,19 +9,42 @@ export interface Race {
   readonly locked: bigint;
 }
 
-/** `attempts` locks of 10 micro-USD from all ledgers at once, `width` in flight on each, on an account that can pay exactly `affordable` of them. */
-export async function raceLocks(ledgers: readonly Ledger[], options: { width: number; attempts: number; affordable: number }): Promise<Race> {
+export interface RaceOptions {
+  /** In flight on each ledger. */
+  readonly width: number;
+  readonly attempts: number;
+  readonly affordable: number;
+}
+
+const AMOUNT = 10n;
+
+/** `attempts` locks of 10 micro-USD from all ledgers at once on an account that can pay exactly `affordable` of them. */
+export async function raceLocks(ledgers: readonly Ledger[], options: RaceOptions): Promise<Race> {
+  const account = await newRacer(ledgers, AMOUNT * BigInt(options.affordable));
+  return race(ledgers, options, account, {});
+}
+
+/** The same under one lock that can lend exactly `affordable` of them, of an account that could pay them all. `lent` is what the lock says then. */
+export async function raceChildren(ledgers: readonly Ledger[], options: RaceOptions): Promise<Race & { readonly lent: bigint }> {
+  const account = await newRacer(ledgers, AMOUNT * BigInt(options.affordable + options.attempts));
+  const parent = `${account}-parent`;
+  const lendable = AMOUNT * BigInt(options.affordable);
+  await ledgers[0]!.lock({ ...lockOf(account), id: parent, amount: lendable, lendable });
+  const raced = await race(ledgers, options, account, { parent });
+  return { ...raced, lent: (await ledgers[0]!.find(parent))!.lent };
+}
+
+const lockOf = (account: string) => ({ account, prices: ['price-1'], expiresAt: Date.now() + 600_000, detail: '{}' });
+
+async function newRacer(ledgers: readonly Ledger[], funds: bigint): Promise<string> {
   const account = `racer-${Math.random().toString(36).slice(2)}`;
-  const amount = 10n;
-  await ledgers[0]!.transfer({
-    id: `fund-${account}`,
-    from: treasuryOf('test'),
-    to: escrowOf(account),
-    amount: amount * BigInt(options.affordable),
-    memo: '',
-  });
+  await ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: funds, memo: '' });
   // Every ledger has its connection before the race begins.
   await Promise.all(ledgers.map((ledger) => ledger.release({ id: `warm-${account}`, detail: '{}' })));
+  return account;
+}
+
+async function race(ledgers: readonly Ledger[], options: RaceOptions, account: string, under: Pick<LockRequest, 'parent'>): Promise<Race> {
   let next = 0;
   let granted = 0;
   let refused = 0;
@@ -33,7 +56,7 @@ export async function raceLocks(ledgers: readonly Ledger[], options: { width: nu
   const worker = async (ledger: Ledger) => {
     while (next < options.attempts) {
       const id = `${account}-${(next += 1)}`;
-      await ledger.lock({ id, account, amount, prices: ['price-1'], expiresAt: Date.now() + 600_000, detail: '{}' }).then(count, () => (failed += 1));
+      await ledger.lock({ ...lockOf(account), id, amount: AMOUNT, ...under }).then(count, () => (failed += 1));
     }
   };
   await Promise.all(ledgers.flatMap((ledger) => Array.from({ length: options.width }, () => worker(ledger))));

@@ -34,6 +34,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
     legs.filter((leg) => leg.account === account && leg.part === part).reduce((total, { amount }) => total + amount, 0n);
   const known = (account: string) => legs.some((leg) => leg.account === account);
   const move = (amount: bigint, from: [string, Leg['part']], to: [string, Leg['part']]) => {
+    if (amount === 0n) return;
     legs.push({ account: from[0], part: from[1], amount: -amount }, { account: to[0], part: to[1], amount });
   };
   const budgetOf = (id: string) => {
@@ -45,11 +46,20 @@ export function createOracleLedger(now: () => number): OracleLedger {
     const entry = locks.get(id)!;
     entry.record = { ...entry.record, state, resolvedAt: now(), ...changes };
   };
-  const free = (id: string) => {
-    const { account, amount, budget } = locks.get(id)!.record;
-    move(amount, [`escrow:${account}`, 'locked'], [`escrow:${account}`, 'available']);
-    if (budget !== null) budgetOf(budget).locked -= amount;
+  const change = (id: string, changes: Partial<LockRecord>) => {
+    const entry = locks.get(id)!;
+    entry.record = { ...entry.record, ...changes };
   };
+  const holds = ({ amount, lent }: LockRecord) => amount - lent;
+  /** What a lock holds and does not pay with goes up to a parent that is held, else it is free. */
+  const handBack = (id: string, rest: bigint) => {
+    const { account, parent, budget } = locks.get(id)!.record;
+    const above = parent === null ? null : locks.get(parent)!.record;
+    if (above?.state === 'held') return change(above.id, { lent: above.lent - rest });
+    move(rest, [`escrow:${account}`, 'locked'], [`escrow:${account}`, 'available']);
+    if (budget !== null) budgetOf(budget).locked -= rest;
+  };
+  const levelsAbove = (record: LockRecord): number => (record.parent === null ? 0 : 1 + levelsAbove(locks.get(record.parent)!.record));
   const refusal = (id: string) => {
     const entry = locks.get(id);
     if (!entry) return { ok: false, reason: 'not_found' } as const;
@@ -57,52 +67,72 @@ export function createOracleLedger(now: () => number): OracleLedger {
   };
 
   return {
-    async lock({ id, account, amount, prices, expiresAt, budget, detail }: LockRequest) {
+    async lock({ id, account, amount, prices, expiresAt, budget, detail, lendable = 0n, parent }: LockRequest) {
       const escrow = `escrow:${account}`;
       const available = sum(escrow, 'available');
       if (locks.has(id)) return { ok: false, reason: 'duplicate', available };
-      if (!known(escrow)) return { ok: false, reason: 'no_account', available };
-      if (amount > available) return { ok: false, reason: 'insufficient', available };
-      if (budget) {
-        const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
-        if (used.spent + used.locked + amount > budget.limit) return { ok: false, reason: 'budget_exceeded', available };
-        budgetOf(budget.id).locked += amount;
+      const above = parent === undefined ? undefined : locks.get(parent)?.record;
+      if (parent !== undefined) {
+        if (!above || above.state !== 'held' || above.account !== account) return { ok: false, reason: 'parent_over', available: 0n };
+        const left = above.lendable - above.lent;
+        if (levelsAbove(above) >= 7) return { ok: false, reason: 'too_deep', available: left };
+        if (amount > left) return { ok: false, reason: 'parent_exhausted', available: left };
+        change(above.id, { lent: above.lent + amount });
+      } else {
+        if (!known(escrow)) return { ok: false, reason: 'no_account', available };
+        if (amount > available) return { ok: false, reason: 'insufficient', available };
+        if (budget) {
+          const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
+          if (used.spent + used.locked + amount > budget.limit) return { ok: false, reason: 'budget_exceeded', available };
+          budgetOf(budget.id).locked += amount;
+        }
+        move(amount, [escrow, 'available'], [escrow, 'locked']);
       }
-      move(amount, [escrow, 'available'], [escrow, 'locked']);
       const nothing = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n, price: null, provider: null, resolvedAt: null, usage: null, detail: null };
       const record: LockRecord = {
         ...nothing,
         id,
         account,
         amount,
+        parent: parent ?? null,
+        depth: above ? levelsAbove(above) + 1 : 0,
+        lendable,
+        lent: 0n,
+        kept: false,
         prices,
-        budget: budget?.id ?? null,
+        budget: above ? above.budget : (budget?.id ?? null),
         state: 'held',
         createdAt: now(),
         expiresAt,
         lockDetail: detail,
       };
       locks.set(id, { record });
-      return { ok: true, available: available - amount };
+      return { ok: true, available: sum(escrow, 'available') };
     },
 
     async settle({ id, price, provider, charge, draw, feeBps, usage, detail }: SettleRequest) {
       const refused = refusal(id);
       if (refused) return refused;
-      const { account, amount, prices, budget } = locks.get(id)!.record;
+      const { record } = locks.get(id)!;
+      const { account, amount, lendable, prices, parent, budget } = record;
       if (!prices.includes(price)) return { ok: false, reason: 'wrong_price' };
       const escrow = `escrow:${account}`;
-      free(id);
-      const within = charge < amount ? charge : amount;
-      const rest = sum(escrow, 'available') - (amount - within) - within;
+      const own = amount - lendable;
+      const within = charge < own ? charge : own;
       const wanted = charge - within;
+      const spare = sum(escrow, 'available');
       let drawn = 0n;
-      if (draw) drawn = wanted < rest ? wanted : rest;
+      if (draw && parent === null) drawn = wanted < spare ? wanted : spare;
       const charged = within + drawn;
       const fee = (charged * BigInt(feeBps)) / 10_000n;
-      if (charged - fee > 0n) move(charged - fee, [escrow, 'available'], [`earnings:${provider}`, 'available']);
-      if (fee > 0n) move(fee, [escrow, 'available'], ['fees', 'available']);
-      if (budget !== null) budgetOf(budget).spent += charged;
+      move(drawn, [escrow, 'available'], [escrow, 'locked']);
+      move(charged - fee, [escrow, 'locked'], [`earnings:${provider}`, 'available']);
+      move(fee, [escrow, 'locked'], ['fees', 'available']);
+      if (budget !== null) {
+        budgetOf(budget).locked -= within;
+        budgetOf(budget).spent += charged;
+      }
+      handBack(id, holds(record) - within);
       const settlement = { charged, fee, drawn, shortfall: charge - charged };
       end(id, 'settled', { ...settlement, price, provider, usage, detail });
       return { ok: true, ...settlement };
@@ -111,8 +141,16 @@ export function createOracleLedger(now: () => number): OracleLedger {
     async release({ id, detail }) {
       const refused = refusal(id);
       if (refused) return refused;
-      free(id);
+      handBack(id, holds(locks.get(id)!.record));
       end(id, 'released', { detail });
+      return { ok: true };
+    },
+
+    async keep(id, until) {
+      const refused = refusal(id);
+      if (refused) return refused;
+      const { expiresAt } = locks.get(id)!.record;
+      change(id, { kept: true, expiresAt: until > expiresAt ? until : expiresAt });
       return { ok: true };
     },
 
@@ -125,14 +163,14 @@ export function createOracleLedger(now: () => number): OracleLedger {
       return { ok: true };
     },
 
-    async expire(at, limit = 1_000) {
+    async expire(at, limit = 1_000, spare) {
       const due = [...locks.values()]
         .map(({ record }) => record)
-        .filter(({ state, expiresAt }) => state === 'held' && expiresAt <= at)
+        .filter(({ state, expiresAt, kept }) => state === 'held' && expiresAt <= at && !(kept && spare === 'kept'))
         .toSorted((a, b) => a.expiresAt - b.expiresAt || (a.id < b.id ? -1 : 1))
         .slice(0, limit);
       for (const { id } of due) {
-        free(id);
+        handBack(id, holds(locks.get(id)!.record));
         end(id, 'expired', {});
       }
       return due.map(({ id }) => id);
@@ -143,6 +181,13 @@ export function createOracleLedger(now: () => number): OracleLedger {
     },
     async find(id) {
       return locks.get(id)?.record ?? null;
+    },
+    async children(id, limit = 1_000) {
+      return [...locks.values()]
+        .map(({ record }) => record)
+        .filter(({ parent }) => parent === id)
+        .toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+        .slice(0, limit);
     },
     async budget(id) {
       const { spent, locked } = budgets.get(id) ?? { spent: 0n, locked: 0n };
@@ -162,9 +207,25 @@ export function createOracleLedger(now: () => number): OracleLedger {
         must(sum(account, 'locked') >= 0n, `${account} has nothing negative locked`);
       }
       for (const { record } of locks.values()) {
-        must(record.charged <= record.amount + record.drawn, `${record.id} is charged at most its lock and what was drawn`);
+        must(record.charged <= record.amount - record.lendable + record.drawn, `${record.id} is charged at most its own part and what was drawn`);
         must(record.fee <= record.charged, `${record.id} pays a fee within its charge`);
+        must(record.lent >= 0n && record.lent <= record.lendable, `${record.id} lent at most what it may`);
       }
+      const held = [...locks.values()].map(({ record }) => record).filter(({ state }) => state === 'held');
+      const total = (records: readonly LockRecord[]) => records.reduce((all, record) => all + holds(record), 0n);
+      for (const account of new Set(held.map((record) => record.account)))
+        must(
+          total(held.filter((record) => record.account === account)) === sum(`escrow:${account}`, 'locked'),
+          `${account} has locked what its locks hold`,
+        );
+      for (const [id, { locked }] of budgets)
+        must(total(held.filter((record) => record.budget === id)) === locked, `${id} has locked what its locks hold`);
+      // One cap bounds a whole run, however deep: all that is held and was charged under a lock comes from what it may lend.
+      const under = (id: string): bigint =>
+        [...locks.values()]
+          .filter(({ record }) => record.parent === id)
+          .reduce((all, { record }) => all + (record.state === 'held' ? holds(record) : 0n) + record.charged + under(record.id), 0n);
+      for (const { record } of locks.values()) must(under(record.id) <= record.lendable, `${record.id} bounds all that is under it`);
     },
   };
 }

@@ -72,9 +72,11 @@ export function toolAt(name: string, url: string, apiKey: string | null = null):
   return { service: { ...FIELDS, name, primitive: 'tool', rates: { call: 1_000_000_000n }, priceCap: null }, target: at(url, apiKey) };
 }
 
+const AGENT = { cardPath: '/.well-known/agent-card.json', rpcPath: null, chargedPer: 'message', nestedMax: 0n } as const;
+
 export function agentAt(name: string, url: string): ServiceConfig {
   return {
-    service: { ...FIELDS, name, primitive: 'agent', rates: { call: 1_000_000_000n }, agent: { cardPath: '/.well-known/agent-card.json' } },
+    service: { ...FIELDS, name, primitive: 'agent', rates: { call: 1_000_000_000n }, priceCap: null, agent: AGENT },
     target: at(url, null),
   };
 }

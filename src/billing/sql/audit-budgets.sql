@@ -3,7 +3,7 @@ SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS l
 FROM (
   SELECT id, spent, locked FROM budgets
   UNION ALL
-  SELECT budget, -charged, CASE state WHEN 'held' THEN -amount ELSE 0 END FROM locks WHERE budget IS NOT NULL
+  SELECT budget, -charged, CASE state WHEN 'held' THEN lent - amount ELSE 0 END FROM locks WHERE budget IS NOT NULL
 ) AS both_sides
 GROUP BY id HAVING SUM(spent) <> 0 OR SUM(locked) <> 0
 ORDER BY id LIMIT 20

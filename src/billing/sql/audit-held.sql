@@ -1,9 +1,9 @@
--- Accounts whose locked part is not the sum of their held locks.
+-- Accounts whose locked part is not the sum of what their held locks hold.
 SELECT account, CAST(SUM(locked) AS BIGINT) AS difference
 FROM (
   SELECT id AS account, locked FROM accounts
   UNION ALL
-  SELECT 'escrow:' || account, -amount FROM locks WHERE state = 'held'
+  SELECT 'escrow:' || account, lent - amount FROM locks WHERE state = 'held'
 ) AS both_sides
 GROUP BY account HAVING SUM(locked) <> 0
 ORDER BY account LIMIT 20

@@ -6,14 +6,15 @@ import { GatewayError } from '../errors.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { toCaip10 } from './account-id.ts';
 import { requireAdmission } from './admission.ts';
-import { generationSchema, viewGeneration } from './generation-view.ts';
+import { viewTree } from './generation-tree.ts';
+import { generationSchema } from './generation-view.ts';
 import { addKeysRoutes } from './keys-routes.ts';
 
 export interface AccountDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: KeyStore;
   readonly nonces: Pick<Nonces, 'use'>;
-  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find' | 'children'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   /** The signed receipt of a settled call; null when it has none. */
   readonly receipt: (record: LockRecord) => string | null;
@@ -90,7 +91,8 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'Show one call',
-          description: 'What a call of your account did and cost, with every movement of its money. The id is in the reply of the call.',
+          description:
+            'What a call of your account did and cost, with every movement of its money and all calls that were made under it. The id is in the reply of the call.',
           tags: ['Account'],
           querystring: {
             type: 'object',
@@ -104,7 +106,7 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
         const record = await ledger.find(request.query.id);
         // One answer for what does not exist and what is somebody else's.
         if (record?.account !== admissionOf(request).caller.account) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
-        return { data: viewGeneration(record, receipt(record)) };
+        return { data: await viewTree(record, ledger, receipt) };
       },
     );
   };

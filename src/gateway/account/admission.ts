@@ -8,11 +8,14 @@ const ADMISSION = Symbol('admission');
 
 type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
 
-/** Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer. Returns who was let in. */
-export function requireAdmission(app: FastifyInstance, admit: Pipeline['admit']): (request: FastifyRequest) => Admission {
+/**
+ * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer. Returns who was let in. `runs`: also agents that act under a running
+ * call, as everywhere where calls are made, and nowhere else.
+ */
+export function requireAdmission(app: FastifyInstance, admit: Pipeline['admit'], runs = false): (request: FastifyRequest) => Admission {
   app.addHook('onRequest', async (request, reply) => {
     refuseRepeatedCredentials(request.raw.rawHeaders);
-    const admission = await admit(request.headers, request.ip);
+    const admission = await admit(request.headers, request.ip, runs);
     (request as Admitted)[ADMISSION] = admission;
     reply.headers(rateHeaders(admission.rate));
   });

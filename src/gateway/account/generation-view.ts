@@ -17,7 +17,7 @@ export const generationSchema = {
     outcome: {
       type: ['string', 'null'],
       description:
-        'How the run ended: `complete`, `free` (it failed by its own words), `over_cap`, `failed`, or `continued` (it waited for input, and another call goes on with it). null while it is held.',
+        'How the run ended: `complete`, `free` (it failed by its own words), `over_cap`, `failed`, or `continued` (it waited for input, and another call goes on with it). A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
     },
     account: { type: 'string', description: 'CAIP-10.' },
     api_key: { type: ['string', 'null'], description: 'Hash of the key that was used.' },
@@ -44,7 +44,11 @@ export const generationSchema = {
         type: 'object',
         required: ['type', 'amount_micro_usdc', 'amount_usd', 'at'],
         properties: {
-          type: { type: 'string', description: '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `refund` given back.' },
+          type: {
+            type: 'string',
+            description:
+              '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `lend` spent by calls under this one, `refund` given back.',
+          },
           amount_micro_usdc: money,
           amount_usd: { type: 'string' },
           at: { type: 'string' },
@@ -59,13 +63,28 @@ export const generationSchema = {
     error: { type: ['string', 'null'] },
     flags: { type: 'array', items: { type: 'string' } },
     receipt: { type: ['string', 'null'], description: 'Signed receipt (compact JWS).' },
+    parent: { type: ['string', 'null'], description: 'Id of the call under which this one was made, and from whose lock it was paid.' },
+    run_cost: { type: 'number', description: 'USD charged for this call and all that were made under it.' },
+    children: {
+      type: 'array',
+      items: { type: 'object', additionalProperties: true },
+      description: 'Calls that were made under this one, oldest first, each like this with its own; at most 1,000 in all.',
+    },
     created_at: { type: 'string' },
     resolved_at: { type: ['string', 'null'] },
   },
 } as const;
 
-/** One call's record as its account may see it. What the record lacks is null. */
-export function viewGeneration(record: LockRecord, receipt: string | null) {
+/** A call as its account may see it, with the calls that were made under it. */
+export type GenerationView = Readonly<Record<string, unknown>> & { readonly children: readonly GenerationView[] };
+
+/** One call's record as its account may see it. What the record lacks is null. `runCost`: charged for it and all under it. */
+export function viewGeneration(
+  record: LockRecord,
+  receipt: string | null,
+  children: readonly GenerationView[] = [],
+  runCost: MicroUsd = record.charged,
+) {
   const call = readFields(record.lockDetail);
   const run = readFields(record.detail);
   const usage = readCounts(record.usage);
@@ -101,6 +120,9 @@ export function viewGeneration(record: LockRecord, receipt: string | null) {
     error: text(run['error']),
     flags: Array.isArray(run['flags']) ? run['flags'].filter((flag) => typeof flag === 'string') : [],
     receipt,
+    parent: record.parent,
+    run_cost: toUsdNumber(runCost),
+    children,
     created_at: new Date(record.createdAt).toISOString(),
     resolved_at: record.resolvedAt === null ? null : new Date(record.resolvedAt).toISOString(),
   };
@@ -115,7 +137,8 @@ function entriesOf(record: LockRecord) {
   if (record.resolvedAt === null) return entries;
   if (record.drawn > 0n) add('draw', record.drawn, record.resolvedAt);
   if (record.state === 'settled') add('settle', record.charged, record.resolvedAt);
-  const refund = record.amount + record.drawn - record.charged;
+  if (record.lent > 0n) add('lend', record.lent, record.resolvedAt);
+  const refund = record.amount + record.drawn - record.charged - record.lent;
   if (refund > 0n) add('refund', refund, record.resolvedAt);
   return entries;
 }

@@ -9,8 +9,9 @@ export function receiptOfCall(call: Call, { provider, price, usage }: EndFrame, 
     account: call.caller.account,
     provider,
     primitive: call.primitive,
+    ...(call.parent === null ? {} : { parent: call.parent }),
     price,
-    lock,
+    lock: lock + call.lendable,
     usage: usageToText(usage ?? {}),
     charged,
     fee,
@@ -20,8 +21,20 @@ export function receiptOfCall(call: Call, { provider, price, usage }: EndFrame, 
 
 /** The receipt of a settled call from its record; null for one that was not charged. */
 export function receiptOfRecord(record: LockRecord): Receipt | null {
-  const { id, account, provider, price, amount, usage, charged, fee, resolvedAt } = record;
+  const { id, account, provider, parent, price, amount, usage, charged, fee, resolvedAt } = record;
   if (record.state !== 'settled' || provider === null || price === null || resolvedAt === null) return null;
   const { primitive } = JSON.parse(record.lockDetail) as { primitive: string };
-  return { id, account, provider, primitive, price, lock: amount, usage: usage ?? '{}', charged, fee, time: resolvedAt };
+  return {
+    id,
+    account,
+    provider,
+    primitive,
+    ...(parent === null ? {} : { parent }),
+    price,
+    lock: amount,
+    usage: usage ?? '{}',
+    charged,
+    fee,
+    time: resolvedAt,
+  };
 }

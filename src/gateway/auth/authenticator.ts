@@ -6,6 +6,7 @@ import type { Attempts } from './attempts.ts';
 import { bearerOf, readCredential } from './credential.ts';
 import type { KeyRecord, KeyStore } from './key-store.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
+import { RUN_TOKEN_PREFIX, type RunTokens } from './run-tokens.ts';
 import { readSignIn } from './siwx/header.ts';
 import type { SignIn } from './siwx/sign-in.ts';
 import { budgetAt, periodAt } from './spend-period.ts';
@@ -20,6 +21,8 @@ export interface AuthenticatorOptions {
   /** null or absent where the operator has named no issuer. */
   readonly accessTokens?: AccessTokens | null;
   readonly attempts: Attempts;
+  /** null or absent where no calls are made under calls. */
+  readonly runTokens?: RunTokens | null;
   /** False in production: keys of play money are refused as if unknown. */
   readonly acceptDevelopmentKeys: boolean;
   readonly now: () => number;
@@ -30,9 +33,9 @@ export interface Authenticator {
    * Who is calling: by a wallet's sign-in, else by an API key, else by an access token. `address` is the client's, for counting what fails. Rejects
    * with GatewayError `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a
    * credential that is not known to be good, when too many from the address failed; as AccessTokens.verify does; with the database's error when a key
-   * had to be looked up and could not be.
+   * had to be looked up and could not be. `runs`: also an agent that acts under a running call; else it is refused with `permission_denied`.
    */
-  readonly authenticate: (headers: IncomingHttpHeaders, address: string) => Promise<Caller>;
+  readonly authenticate: (headers: IncomingHttpHeaders, address: string, runs?: boolean) => Promise<Caller>;
   readonly close: () => void;
 }
 
@@ -55,7 +58,7 @@ interface Lookup {
  * so that a revocation by any gateway is effective within that second; changes by this process are effective at once.
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { keys, signIn, accessTokens = null, attempts, acceptDevelopmentKeys, now } = options;
+  const { keys, signIn, accessTokens = null, runTokens = null, attempts, acceptDevelopmentKeys, now } = options;
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
   const stop = keys.onChange((hash) => {
@@ -93,24 +96,38 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     }
   };
 
+  const byKey = (text: string, hash: string, address: string): Caller | Promise<Caller> => {
+    const at = now();
+    const cached = known.get(hash);
+    // Only well-formed keys are in the cache, so a hit needs no checksum.
+    if (cached && at >= cached.from && at < cached.until) {
+      if (cached.caller === null) throw invalidKey();
+      return cached.caller;
+    }
+    if (text !== '' && parseKey(text) === null) throw invalidKey();
+    return look(hash, address);
+  };
+
+  /** Who acts under a running call may do what the key may with which that call was made, for as long as the key may. */
+  const byRun = async (text: string, address: string, runs: boolean): Promise<Caller> => {
+    const grant = runTokens?.open(text) ?? null;
+    if (grant === null) throw invalidKey();
+    if (!runs) throw new GatewayError('permission_denied', 'A run token is for calls of models, tools and agents alone: use an API key here');
+    const caller = grant.key === null ? { account: grant.account, key: null, wallet: null } : await byKey('', grant.key, address);
+    if (caller.account !== grant.account) throw invalidKey();
+    return { ...caller, run: { parent: grant.parent } };
+  };
+
   return {
-    async authenticate(headers, address) {
+    async authenticate(headers, address, runs = false) {
       const signedIn = readSignIn(headers);
       if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
       const text = readCredential(headers, signIn.domains.length > 0);
+      if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, address, runs);
       const kind = kindOf(text);
       if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
       if (kind === null || kind === 'admin') throw invalidKey();
-      const hash = hashKey(text);
-      const at = now();
-      const cached = known.get(hash);
-      // Only well-formed keys are in the cache, so a hit needs no checksum.
-      if (cached && at >= cached.from && at < cached.until) {
-        if (cached.caller === null) throw invalidKey();
-        return cached.caller;
-      }
-      if (parseKey(text) === null) throw invalidKey();
-      return look(hash, address);
+      return byKey(text, hashKey(text), address);
     },
     close() {
       stop();

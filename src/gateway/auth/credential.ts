@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '../errors.ts';
 import { kindOf } from './api-key.ts';
+import { RUN_TOKEN_PREFIX } from './run-tokens.ts';
 import { SIGN_IN_HEADERS } from './siwx/header.ts';
 
 const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';
@@ -21,10 +22,12 @@ export function readCredential(headers: IncomingHttpHeaders, walletsToo = false)
     throw unauthorized(`${what}: ${walletsToo ? OR_SIGN_IN : HOW}`, walletsToo ? 'Bearer, SIWx' : 'Bearer');
   }
   const key = String(other).trim();
-  if (bearer === undefined || bearer === key || kindOf(bearer) === null) return key;
-  if (kindOf(key) === null) return bearer;
+  if (bearer === undefined || bearer === key || !isOurs(bearer)) return key;
+  if (!isOurs(key)) return bearer;
   throw unauthorized('Authorization and x-api-key hold two different API keys: send one of them');
 }
+
+const isOurs = (text: string): boolean => kindOf(text) !== null || text.startsWith(RUN_TOKEN_PREFIX);
 
 /** The token of a Bearer header, with the scheme in any case; undefined for another scheme. */
 export function bearerOf(authorization: string): string | undefined {

@@ -7,6 +7,7 @@ export { refuseRepeatedCredentials } from './credential.ts';
 export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore, type NewKeyFields } from './key-store.ts';
 export { nonceRoutes, type NonceDeps } from './nonce-routes.ts';
 export { createProtectedResource, type ProtectedResource } from './oauth/create-protected-resource.ts';
+export { createRunTokens, RUN_TOKEN_PREFIX, type RunGrant, type RunTokens } from './run-tokens.ts';
 export { requireFreshSignature } from './siwx/fresh-signature.ts';
 export { SIGN_IN_HEADERS } from './siwx/header.ts';
 export { createNonces, type IssuedNonce, type Nonces, type NoncesOptions } from './siwx/nonces.ts';

@@ -45,7 +45,7 @@ function toOffer(service: Service, where: { readonly provider: Provider; readonl
     primitive: service.primitive,
     price: price(service.rates),
     variants: Object.fromEntries(Object.entries(service.variants).map(([name, rates]) => [name, price(rates)])),
-    priceCap: service.primitive === 'tool' ? service.priceCap : null,
+    priceCap: service.primitive === 'tool' || service.primitive === 'agent' ? service.priceCap : null,
     displayName: service.displayName,
     description: service.description,
     model: service.primitive === 'model' ? service.model : null,

@@ -1,12 +1,15 @@
-import { formatUsd } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing';
 import { option } from '../config-option.ts';
+import { show, WrongValue } from '../config-problem.ts';
 import type { AgentService } from '../config.ts';
 import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { CALL_PRICE, COMPLETION_PRICE, optionalPrice, PROMPT_PRICE } from './price-option.ts';
+import { CALL_PRICE, COMPLETION_PRICE, optionalPrice, PROMPT_PRICE, readPrice, SECOND_PRICE } from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
 
 const CARD_PATH = /^\/[A-Za-z0-9._~/-]{1,255}$/;
+
+const isPath = (value: string): boolean => CARD_PATH.test(value) && !value.includes('..') && !value.includes('//');
 
 const offer = {
   ...COMMON_OPTIONS,
@@ -14,11 +17,36 @@ const offer = {
     'path with a leading slash',
     "Where the agent's card is, below `endpoint`.",
     '/.well-known/agent-card.json',
-    (value) => (CARD_PATH.test(value) && !value.includes('..') && !value.includes('//') ? null : 'is no plain path'),
+    (value) => (isPath(value) ? null : 'is no plain path'),
   ),
+  rpc_path: option<string | null>({
+    takes: 'path with a leading slash, or nothing',
+    meaning: 'Where JSON-RPC is posted to, below `endpoint`; "" is `endpoint` itself.',
+    optional: { text: "the path of the card's own address", fallback: null },
+    read: (value) => {
+      if (typeof value === 'string' && (value === '' || isPath(value))) return value;
+      throw new WrongValue(`is ${show(value)}`, 'a path such as "/a2a", or ""');
+    },
+  }),
   'pricing.per_call': optionalPrice(CALL_PRICE),
+  'pricing.per_task': optionalPrice({ ...CALL_PRICE, unit: 'task' }),
+  'pricing.per_second': optionalPrice(SECOND_PRICE),
   'pricing.prompt': optionalPrice(PROMPT_PRICE),
   'pricing.completion': optionalPrice(COMPLETION_PRICE),
+  'pricing.per_call_max': option<MicroUsd | null>({
+    takes: 'USD',
+    meaning:
+      'The most that one message, or one task, costs: locked before it. Needed with `per_second`, `prompt` or `completion`, which an agent reports at the end of a task.',
+    optional: { text: 'none', fallback: null },
+    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
+  }),
+  'pricing.nested_max': option<MicroUsd | null>({
+    takes: 'USD',
+    meaning:
+      "What the agent may spend, for one message, on calls that it makes through the gateway in the consumer's name: locked on top of its price. A consumer may name another budget.",
+    optional: { text: '0', fallback: null },
+    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
+  }),
 };
 
 const target = {
@@ -30,23 +58,48 @@ const target = {
   api_key: bearerKey('Key that the agent asks for, sent as a bearer token.'),
 };
 
-/** `[[agents]]`: an A2A agent. Priced by the call, by its tokens, or both. */
+/** `[[agents]]`: an A2A agent. Priced by the message or the task, by what it uses under a cap, or both. */
 export const AGENT_BLOCK = defineBlock<AgentService, typeof offer, typeof target>({
   primitive: 'agent',
   offer,
   target,
   toService(values, complain) {
-    const priced = rates({ prompt: values['pricing.prompt'], completion: values['pricing.completion'], call: values['pricing.per_call'] });
-    if (Object.keys(priced).length === 0) complain('pricing', 'has no price', 'per_call, prompt or completion; 0 is free');
-    return { rates: priced, variants: {}, agent: { cardPath: values.agent_card_path } };
+    const byUse = { second: values['pricing.per_second'], prompt: values['pricing.prompt'], completion: values['pricing.completion'] };
+    const perTask = values['pricing.per_task'];
+    const perCall = values['pricing.per_call'];
+    if (perTask !== null && perCall !== null)
+      complain('pricing.per_task', 'stands beside per_call', 'one of the two: each message, or all of a task');
+    const priced = rates({ ...byUse, call: perTask ?? perCall });
+    if (Object.keys(priced).length === 0) complain('pricing', 'has no price', 'per_call, per_task, per_second, prompt or completion; 0 is free');
+    const priceCap = values['pricing.per_call_max'];
+    const used = Object.values(byUse).some((rate) => rate !== null && rate > 0n);
+    if (used && !priceCap)
+      complain('pricing.per_call_max', 'is missing', 'the most that one call may cost, in USD, as a call is paid for before its use is known');
+    if (!used && priceCap !== null)
+      complain('pricing.per_call_max', 'is there without a price by use', 'leave it out, or give per_second, prompt or completion');
+    return {
+      rates: priced,
+      variants: {},
+      priceCap,
+      agent: {
+        cardPath: values.agent_card_path,
+        rpcPath: values.rpc_path,
+        chargedPer: perTask === null ? 'message' : 'task',
+        nestedMax: values['pricing.nested_max'] ?? 0n,
+      },
+    };
   },
   toTarget: ({ endpoint, api_key: apiKey }) => ({ kind: 'http', url: endpoint, apiKey }),
-  toBlock: ({ agent, rates: { call, prompt, completion } }) => ({
+  toBlock: ({ agent, priceCap, rates: { call, second, prompt, completion } }) => ({
     agent_card_path: agent.cardPath,
+    ...(agent.rpcPath === null ? {} : { rpc_path: agent.rpcPath }),
     pricing: {
-      ...(call === undefined ? {} : { per_call: perUnit(call) }),
+      ...(call === undefined ? {} : { [agent.chargedPer === 'task' ? 'per_task' : 'per_call']: perUnit(call) }),
+      ...(second === undefined ? {} : { per_second: perUnit(second) }),
       ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
       ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
+      ...(priceCap === null ? {} : { per_call_max: formatUsd(priceCap) }),
+      ...(agent.nestedMax === 0n ? {} : { nested_max: formatUsd(agent.nestedMax) }),
     },
   }),
 });

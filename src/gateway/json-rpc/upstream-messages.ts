@@ -1,6 +1,6 @@
 import { UpstreamFailure } from '../call.ts';
 import { guardStructure } from '../json-guard.ts';
-import { createEventReader } from '../reply/event-reader.ts';
+import { createEventReader, type SseEvent } from '../reply/event-reader.ts';
 import type { UpstreamReply } from '../upstream/upstream.ts';
 import { parseMessage, type JsonRpcMessage } from './message.ts';
 
@@ -35,11 +35,16 @@ export function hasEvents({ status, headers }: UpstreamReply): boolean {
   return status === 200 && typeof type === 'string' && type.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream';
 }
 
-/** The message of a reply that is one. Throws as readReply does. */
-export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
+/** The whole body of a reply, as text that can be parsed without holding everybody up. Throws UpstreamFailure where it is too large. */
+export async function readText(reply: UpstreamReply, bytesMax: number): Promise<string> {
   const body = await readAll(reply, bytesMax);
   guard(body, reply.status);
-  const message = parseMessage(body.toString('utf8'));
+  return body.toString('utf8');
+}
+
+/** The message of a reply that is one. Throws as readReply does. */
+export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
+  const message = parseMessage(await readText(reply, bytesMax));
   if (!message)
     throw broken(
       reply.status >= 400 ? `the provider answered with status ${reply.status}` : 'the provider answered with no JSON-RPC message',
@@ -48,7 +53,8 @@ export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<R
   return { message, raw: null, eventId: null };
 }
 
-async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
+/** Whole events of a reply as they arrive; `data` has no more structure than is read. Throws UpstreamFailure for what is too large. */
+export async function* readEventData(reply: UpstreamReply, bytesMax: number): AsyncGenerator<SseEvent, void, undefined> {
   const reader = createEventReader({ bytesMax });
   for (;;) {
     const chunks = await reply.read();
@@ -58,12 +64,16 @@ async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerat
     } catch (error) {
       throw broken('the provider sent an event that is too large', reply.status, error);
     }
-    for (const { data, raw, id, retry } of events) {
-      const message = data === '' ? null : parseGuarded(data, reply.status);
-      if (data !== '' && !message) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
-      yield message ? { message, raw, eventId: id } : { message: null, raw, eventId: id, retryMs: retry };
-    }
+    yield* events;
     if (chunks === null) return;
+  }
+}
+
+async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
+  for await (const { data, raw, id, retry } of readEventData(reply, bytesMax)) {
+    const message = data === '' ? null : parseGuarded(data, reply.status);
+    if (data !== '' && !message) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
+    yield message ? { message, raw, eventId: id } : { message: null, raw, eventId: id, retryMs: retry };
   }
 }
 

@@ -24,15 +24,22 @@ const named = (description: string) => ({ type: 'object', additionalProperties: 
 export const pricingSchema = {
   type: 'object',
   description:
-    'Models: `prompt`, `completion`, `image`. Tools: `per_call`, `tools`. Agents: `per_call`, `prompt`, `completion`. Images: `generation`, `resolutions`. Videos: `per_second`, `base`, `audio_multiplier`',
+    'Models: `prompt`, `completion`, `image`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`. Videos: `per_second`, `base`, `audio_multiplier`',
   properties: {
     ...modelPricing,
     image: usd('USD per input image'),
-    per_call: usd('USD per call'),
+    per_call: usd('USD per call, of agents per message'),
+    per_task: usd('USD per task, whatever the number of its messages'),
+    per_call_max: { type: 'number', description: 'The most USD that a call costs which is charged by use' },
+    nested_max: { type: 'number', description: "USD that the agent may spend on calls of its own in the consumer's name" },
     tools: named('USD per call of those tools that cost something else than `per_call`, by name'),
     generation: usd('USD per image'),
     resolutions: named('USD per image in those resolution tiers that cost something else than `generation`'),
-    per_second: named('USD per second of video, by resolution'),
+    per_second: {
+      type: ['number', 'object'],
+      additionalProperties: { type: 'number' },
+      description: 'USD per second; of videos by resolution',
+    },
     base: usd('USD per video, on top of its seconds'),
     audio_multiplier: { type: 'number', description: 'How many times as much a second with sound costs' },
   },

@@ -21,11 +21,18 @@ export interface ToolPrice {
   readonly tools: Readonly<Record<string, number>>;
 }
 
-/** USD per call and per 1M tokens; null where that is not charged. */
+/**
+ * USD per message, per task and per 1M tokens; null where that is not charged. Seconds, the most that a call costs which is charged by use, and what the
+ * agent may spend on calls of its own, only where there is such a thing.
+ */
 export interface AgentPrice {
   readonly per_call: number | null;
+  readonly per_task: number | null;
+  readonly per_second?: number;
   readonly prompt: number | null;
   readonly completion: number | null;
+  readonly per_call_max?: number;
+  readonly nested_max?: number;
 }
 
 /** USD per image; `resolutions` are the tiers that cost something else. */
@@ -41,7 +48,7 @@ export interface VideoPrice {
   readonly audio_multiplier: number;
 }
 
-type Priced = Pick<Offer, 'price' | 'variants' | 'priceCap'>;
+type Priced = Pick<Offer, 'price' | 'variants' | 'priceCap' | 'agent'>;
 
 const VIEWS = {
   model: viewModelPrice,
@@ -73,9 +80,18 @@ function viewToolPrice({ price, variants, priceCap }: Priced): ToolPrice {
   };
 }
 
-function viewAgentPrice({ price }: Priced): AgentPrice {
-  const { call = null, prompt = null, completion = null } = ratesToUsd(price.rates);
-  return { per_call: call, prompt, completion };
+function viewAgentPrice({ price, priceCap, agent }: Priced): AgentPrice {
+  const { call = null, second, prompt = null, completion = null } = ratesToUsd(price.rates);
+  const byTask = agent?.chargedPer === 'task';
+  return {
+    per_call: byTask ? null : call,
+    per_task: byTask ? call : null,
+    ...(second === undefined ? {} : { per_second: second }),
+    prompt,
+    completion,
+    ...(priceCap === null ? {} : { per_call_max: toUsdNumber(priceCap) }),
+    ...(agent && agent.nestedMax > 0n ? { nested_max: toUsdNumber(agent.nestedMax) } : {}),
+  };
 }
 
 export function viewImagePrice({ price, variants }: Priced): ImagePrice {

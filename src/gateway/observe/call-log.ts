@@ -21,7 +21,7 @@ export function statusOf(outcome: Pick<CallOutcome, 'error' | 'answerError' | 'c
 }
 
 /** Usage with plain numbers, as logs, metrics and traces show it. */
-function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
+export function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
   if (!usage) return null;
   const numbers: Record<string, number> = {};
   for (const meter of METERS) {

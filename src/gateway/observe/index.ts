@@ -5,5 +5,6 @@ export type { McpCounts } from './mcp-metrics.ts';
 export * from './metrics.ts';
 export * from './observer.ts';
 export * from './redaction.ts';
+export { createTaskLog } from './task-log.ts';
 export * from './tracer.ts';
 export { createMergedMetrics, type MergedMetrics, type MetricSnapshot } from './merged-metrics.ts';

@@ -1,12 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Offer, Primitive } from '../call.ts';
+import type { Primitive } from '../call.ts';
+import type { TaskSink } from '../tasks/task-sink.ts';
 import { statusOf } from './call-log.ts';
 import { labelOfError } from './answer-error.ts';
 import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics.ts';
 import { asSnapshot, type MetricSnapshot } from './merged-metrics.ts';
 import type { CallSink } from './observer.ts';
 import { counterSeries, histogramSeries } from './prom-series.ts';
+import { createTaskMetrics, type CountedOffer } from './task-metrics.ts';
 
 /** Operation names of the GenAI semantic conventions. */
 export const OPERATIONS = {
@@ -35,6 +37,8 @@ export interface MetricsOptions {
   readonly tunnels?: () => { readonly connections: number; readonly streams: number };
   /** What of MCP is open here; asked at each scrape. */
   readonly mcp?: () => McpCounts;
+  /** Tasks that go on, over all gateways on the database; asked at each scrape. */
+  readonly tasksLive?: () => number | Promise<number>;
   /** Event loop, memory, garbage collection of this process. */
   readonly processMetrics?: boolean;
 }
@@ -42,6 +46,8 @@ export interface MetricsOptions {
 export interface Metrics {
   /** To be told about calls. About 2 µs a call, 3 for one of a tool. */
   readonly sink: CallSink;
+  /** To be told about tasks, and about calls that are settled with them. */
+  readonly tasks: TaskSink;
   /** One group that the ledger committed. */
   ledgerBatch(batch: { readonly size: number; readonly durationMs: number }): void;
   /** A request was refused by the rate limit of requests or of tokens. */
@@ -195,7 +201,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   }
 
   const series = new Map<string, OfferSeries>();
-  const seriesOf = (offer: Offer): OfferSeries => {
+  const seriesOf = (offer: CountedOffer): OfferSeries => {
     const found = series.get(offer.id);
     if (found) return found;
     const full = series.size >= OFFERS_MAX;
@@ -226,6 +232,14 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     labelsOf: (offer) => seriesOf(offer).labels,
     moneyOf: (labels) => ({ charged: counterSeries(charged, labels), fee: counterSeries(fees, labels) }),
     counts: options.mcp ?? (() => ({ sessions: 0, heldCalls: 0, listens: 0 })),
+  });
+
+  const tasks = createTaskMetrics({
+    registry,
+    seriesOf,
+    shortfall,
+    flagged: (offer, flag) => flags.inc({ ...seriesOf(offer).labels, flag }),
+    live: options.tasksLive ?? (() => 0),
   });
 
   const lockStates = {
@@ -275,6 +289,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         if (settlement.shortfall > 0n) shortfall.inc(Number(settlement.shortfall));
       },
     },
+    tasks,
     ledgerBatch({ size, durationMs }) {
       ofSize.observe(size);
       ofTime.observe(durationMs / 1000);

@@ -11,7 +11,7 @@ export function formatLine(line: string, color: boolean): string {
   const paint = (code: string, text: string) => (color && code !== '0' ? `\u001b[${code}m${text}\u001b[0m` : text);
   const { level, time, msg, ...facts } = record;
   const clock = paint('2', new Date(Number(time)).toTimeString().slice(0, 8));
-  if (msg === 'call' || msg === 'free call') return `${clock}  ${describeCall(facts, paint)}\n`;
+  if (msg === 'call' || msg === 'free call' || msg === 'call concluded') return `${clock}  ${describeCall(facts, paint)}\n`;
   const name = String(level);
   const label = name === 'info' ? '' : `${paint(LEVELS[name] ?? '0', name)}  `;
   return `${clock}  ${label}${String(msg ?? '')}${describeFacts(facts, paint)}\n`;
@@ -25,7 +25,10 @@ function describeCall(call: Record<string, unknown>, paint: Paint): string {
   const units = Object.entries(usage).map(([meter, count]) => `${count} ${meter}`);
   const cost = call['method'] === undefined ? `$${(Number(call['cost_micro_usd'] ?? 0) / 1e6).toFixed(6)}` : 'free';
   const parts = [
-    paint(status < 400 ? '32' : status < 500 ? '33' : '31', String(status)),
+    // A call that is settled with its task has its state in place of a status of its own.
+    call['status'] === undefined
+      ? paint(call['outcome'] === 'complete' ? '32' : '33', printable(String(call['state'])))
+      : paint(status < 400 ? '32' : status < 500 ? '33' : '31', String(status)),
     [call['service'], call['tool'], call['method']]
       .filter((part) => part !== undefined)
       .map((part) => printable(String(part)))

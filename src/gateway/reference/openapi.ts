@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 const CHAPTERS = [
   { name: 'Chat', description: 'Chat completions, streamed or not.' },
   { name: 'MCP', description: 'Tools, for MCP clients of every revision.' },
+  { name: 'Agents', description: 'A2A agents, both versions, by JSON-RPC and HTTP+JSON, and their cards.' },
   { name: 'Models', description: 'What can be called, by whom it is served and what it costs.' },
   { name: 'Account', description: 'Balance, keys and the record of each call.' },
   { name: 'Providers', description: 'What a provider sees of itself: its services and what they earned.' },
@@ -14,7 +15,7 @@ const CHAPTERS = [
 
 const INTRODUCTION = `One address for many providers. Every call is priced before it starts, locked from your escrow, forwarded, and settled by what it really used.
 
-Clients of the OpenAI API work unchanged: set their base URL to \`/api/v1\` of this host and use a key of this gateway. MCP clients find the tools of all services at \`/mcp\`, and those of one at \`/mcp/{service}\`. A wallet can sign in where a key would, and whoever has one can sell calls here too: \`tollgate provide\` connects models, tools and agents from behind a firewall. Amounts are USD; inside, money is counted in whole micro-USD.`;
+Clients of the OpenAI API work unchanged: set their base URL to \`/api/v1\` of this host and use a key of this gateway. MCP clients find the tools of all services at \`/mcp\`, and those of one at \`/mcp/{service}\`; A2A clients find an agent at \`/a2a/{agent}\`. A wallet can sign in where a key would, and whoever has one can sell calls here too: \`tollgate provide\` connects models, tools and agents from behind a firewall. Amounts are USD; inside, money is counted in whole micro-USD.`;
 
 const ERROR_SCHEMA = {
   type: 'object',

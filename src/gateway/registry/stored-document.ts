@@ -1,11 +1,14 @@
 import { ratesFromJson, ratesToJson, type Rates } from '#billing';
+import type { AgentFacts } from '../call.ts';
 import type { Service } from '../config.ts';
 import type { RegisteredService } from './registry.ts';
 
 type RatesJson = Record<string, string>;
-type ServiceJson = Omit<Service, 'rates' | 'variants' | 'priceCap'> & {
-  /** Of tools; absent in what was stored before there were caps. */
+type ServiceJson = Omit<Service, 'rates' | 'variants' | 'priceCap' | 'agent'> & {
+  /** Of tools and agents; absent in what was stored before there were caps. */
   readonly priceCap?: string | null;
+  /** Of agents; what is absent was stored before there was such a thing. */
+  readonly agent?: Partial<Omit<AgentFacts, 'nestedMax'>> & Pick<AgentFacts, 'cardPath'> & { readonly nestedMax?: string };
   readonly rates: RatesJson;
   readonly variants: Record<string, RatesJson>;
   readonly createdAt: number;
@@ -18,7 +21,8 @@ export function servicesToText(services: readonly RegisteredService[]): string {
       ...service,
       rates: ratesToJson(service.rates),
       variants: mapValues(service.variants, ratesToJson),
-      ...(service.primitive === 'tool' ? { priceCap: service.priceCap?.toString() ?? null } : {}),
+      ...(capped(service) ? { priceCap: service.priceCap?.toString() ?? null } : {}),
+      ...(service.primitive === 'agent' ? { agent: { ...service.agent, nestedMax: service.agent.nestedMax.toString() } } : {}),
       createdAt,
     })),
   );
@@ -26,12 +30,13 @@ export function servicesToText(services: readonly RegisteredService[]): string {
 
 /** The inverse of servicesToText. */
 export function servicesFromText(text: string): readonly RegisteredService[] {
-  return (JSON.parse(text) as readonly ServiceJson[]).map(({ createdAt, rates, variants, priceCap, ...rest }) => ({
+  return (JSON.parse(text) as readonly ServiceJson[]).map(({ createdAt, rates, variants, priceCap, agent, ...rest }) => ({
     service: {
       ...rest,
       rates: ratesFromJson(rates),
       variants: mapValues(variants, (json): Rates => ratesFromJson(json)),
-      ...(rest.primitive === 'tool' ? { priceCap: priceCap ? BigInt(priceCap) : null } : {}),
+      ...(capped(rest) ? { priceCap: priceCap ? BigInt(priceCap) : null } : {}),
+      ...(agent ? { agent: { rpcPath: null, chargedPer: 'message', ...agent, nestedMax: BigInt(agent.nestedMax ?? '0') } } : {}),
     } as Service,
     createdAt,
   }));
@@ -42,6 +47,9 @@ export function withTimes(services: readonly Service[], before: readonly Registe
   const times = new Map(before.map(({ service, createdAt }) => [keyOf(service), createdAt]));
   return services.map((service) => ({ service, createdAt: times.get(keyOf(service)) ?? now }));
 }
+
+const capped = <S extends { readonly primitive: Service['primitive'] }>(service: S): service is S & { readonly primitive: 'tool' | 'agent' } =>
+  service.primitive === 'tool' || service.primitive === 'agent';
 
 const keyOf = ({ primitive, name }: Service): string => `${primitive}/${name}`;
 

@@ -77,7 +77,8 @@ class HttpSink implements ReplySink {
     this.#ended = true;
     this.#raw.end(bytes);
     // What its client does not fetch is not kept for ever either. Node cuts the connection when nothing moves for so long, and sets its own limit after the end.
-    if (!this.#raw.writableFinished) this.#raw.setTimeout(this.#stallMs);
+    // A reply to a request from inside this process is over by now.
+    if (!this.#raw.writableFinished && !this.#raw.destroyed) this.#raw.setTimeout(this.#stallMs);
   }
 
   fail(bytes: Uint8Array): void {

@@ -6,9 +6,11 @@ import { discoverResult, initializeResult } from './about.ts';
 import { fromCursor } from './cursor.ts';
 import { findTools } from './find-tools.ts';
 import { mergedPage } from './merged-list.ts';
-import { OWN_TOOLS } from './own-tools.ts';
+import type { SpokenSearch } from '../front/spoken-search.ts';
+import { admitsIn } from '../front/spoken-search.ts';
+import { askToolTexts, OWN_TOOLS } from './own-tools.ts';
 import { resolveRequest, type Resolution } from './resolve.ts';
-import { ownResult } from './result-text.ts';
+import { ownResult, type ServerInfo } from './result-text.ts';
 import { scopeOf, type Scope } from './scope.ts';
 import { createTables } from './tables.ts';
 import { toClientText } from './to-client.ts';
@@ -17,8 +19,9 @@ import { exposeUri, splitUri } from './uris.ts';
 /** A result of the gateway's own as JSON text, or the error in its place. */
 export type OwnAnswer = { readonly result: string } | { readonly error: JsonRpcError };
 
-/** All tool services as one MCP server. It asks nobody: what it lists is what the catalogue knows. */
+/** All tool services as one MCP server, with tools that ask agents and models. It asks nobody: what it lists is what the catalogue knows. */
 export interface Aggregate {
+  readonly info: ServerInfo;
   /** `selection` is the value of `?services=`, null without one. */
   scope(caller: Pick<Caller, 'key'>, selection: string | null): Scope;
   /** One page of a list. */
@@ -40,11 +43,13 @@ export interface AggregateOptions {
   readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'find'>;
   /** Of this program. */
   readonly version: string;
+  /** Agents and models that can be asked. */
+  readonly spoken: SpokenSearch;
   /** More tools than this are not listed: they are found. */
   readonly findAbove?: number;
 }
 
-export function createAggregate({ catalogue, version, findAbove = 200 }: AggregateOptions): Aggregate {
+export function createAggregate({ catalogue, version, spoken, findAbove = 200 }: AggregateOptions): Aggregate {
   const tables = createTables(catalogue);
   const info = { name: 'tollgate', title: 'tollgate', version };
 
@@ -54,25 +59,32 @@ export function createAggregate({ catalogue, version, findAbove = 200 }: Aggrega
     return false;
   };
 
+  const asksIn = (scope: Scope) => spoken.kinds(admitsIn(scope));
+
   return {
+    info,
     scope: (caller, selection) => scopeOf(catalogue.services(), caller, selection),
     list(method, cursor, scope, modern) {
       const after = cursor === undefined || cursor === null ? null : typeof cursor === 'string' ? fromCursor(cursor) : undefined;
       if (after === undefined || (after === null && typeof cursor === 'string'))
         return { error: { code: ERROR.invalidParams, message: 'The cursor is none that was given out here; begin without one' } };
-      const { items, nextCursor } =
-        method === 'tools/list' && tooMany(scope)
-          ? { items: OWN_TOOLS, nextCursor: null }
-          : mergedPage(
-              scope.services.flatMap((service) => tables.of(service) ?? []),
-              method,
-              after,
-            );
-      const members = { [LISTS[method].member]: `[${items.join()}]`, ...(nextCursor === null ? {} : { nextCursor: JSON.stringify(nextCursor) }) };
+      const found = method === 'tools/list' && tooMany(scope);
+      const { items, nextCursor } = found
+        ? { items: OWN_TOOLS, nextCursor: null }
+        : mergedPage(
+            scope.services.flatMap((service) => tables.of(service) ?? []),
+            method,
+            after,
+          );
+      const asks = method === 'tools/list' && after === null ? askToolTexts(asksIn(scope), !found) : [];
+      const members = {
+        [LISTS[method].member]: `[${[...items, ...asks].join()}]`,
+        ...(nextCursor === null ? {} : { nextCursor: JSON.stringify(nextCursor) }),
+      };
       return { result: ownResult(members, info, modern, true) };
     },
-    resolve: (message, scope) => resolveRequest(message, scope, tables),
-    find: (args, scope, modern) => ownResult(findTools(args, scope, { catalogue, tables }), info, modern, false),
+    resolve: (message, scope) => resolveRequest(message, { scope, tables, asks: () => asksIn(scope) }),
+    find: (args, scope, modern) => ownResult(findTools(args, scope, { catalogue, tables, spoken }), info, modern, false),
     toClient: (text, service) => toClientText(text, tables.slug(service)),
     uriOf(exposed, scope) {
       const split = splitUri(exposed);

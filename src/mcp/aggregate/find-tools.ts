@@ -1,6 +1,8 @@
 import { isObject, membersOf, viewDefinition, viewToolCallPrice } from '#gateway';
 import type { FoundTool, ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import { FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
+import { fullName, WORD } from '../front/spoken.ts';
+import { admitsIn, type SpokenEntry, type SpokenSearch } from '../front/spoken-search.ts';
+import { ASK, FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
 import type { Scope } from './scope.ts';
 import type { Tables } from './tables.ts';
 
@@ -14,7 +16,7 @@ export type ToolResult = Readonly<Record<string, string>>;
 export function findTools(
   args: unknown,
   scope: Scope,
-  deps: { readonly catalogue: Pick<ToolCatalogue, 'find' | 'service'>; readonly tables: Tables },
+  deps: { readonly catalogue: Pick<ToolCatalogue, 'find' | 'service'>; readonly tables: Tables; readonly spoken: SpokenSearch },
 ): ToolResult {
   const { query, limit = FIND_LIMIT.fallback, services } = isObject(args) ? args : {};
   if (typeof query !== 'string' || query.length > QUERY_MAX) return failed(`query must be a text of at most ${QUERY_MAX} characters`);
@@ -35,7 +37,27 @@ export function findTools(
     characters += text.length;
   }
   const searched = wanted.reduce((sum, service) => sum + (deps.catalogue.service(service)?.tools.size ?? 0), 0);
-  return toResult(`{"tools":[${tools.join()}],"searched":${searched}}`, false);
+  const admits = admitsIn(scope);
+  const asked: string[] = [];
+  for (const kind of deps.spoken.kinds(admits)) {
+    const entries = deps.spoken.find(kind, query, limit, (entry) => admits(entry) && (!among || among.has(fullName(kind, entry.name))));
+    const texts: string[] = [];
+    for (const entry of entries) {
+      const text = renderSpoken(entry, deps.spoken);
+      if (characters + text.length > ANSWER_MAX) break;
+      texts.push(text);
+      characters += text.length;
+    }
+    asked.push(`,"${WORD[kind]}s":[${texts.join()}]`);
+  }
+  return toResult(`{"tools":[${tools.join()}],"searched":${searched}${asked.join('')}}`, false);
+}
+
+/** An agent or a model, with the call that asks it. */
+function renderSpoken(entry: SpokenEntry, spoken: SpokenSearch): string {
+  const { kind, name, displayName, description } = entry;
+  const call = { name: ASK[kind], arguments: { [WORD[kind]]: name } };
+  return JSON.stringify({ [WORD[kind]]: name, title: displayName, description, price: spoken.price(entry), call });
 }
 
 /** The first tools of services, by their names. */

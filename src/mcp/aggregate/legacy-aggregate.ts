@@ -13,7 +13,7 @@ export interface LegacyAggregateDeps
   extends
     Omit<SessionTalkDeps, 'sessions' | 'clientRequests'>,
     LegacyDoorDeps,
-    Pick<AggregateSessionDoorDeps, 'aggregate' | 'replays'>,
+    Pick<AggregateSessionDoorDeps, 'aggregate' | 'replays' | 'answerAsk'>,
     Pick<SessionStreamsDeps, 'catalogue' | 'bytesMax'>,
     Pick<AggregateSessionsDeps, 'store' | 'now'> {
   /** Those with single services. */

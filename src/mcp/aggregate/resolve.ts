@@ -2,7 +2,8 @@ import { isObject, type JsonRpcError, type Member, membersOf, printable, RawJson
 import { ERROR } from '../revisions.ts';
 import { nearestNames } from './nearest.ts';
 import { splitName } from './names.ts';
-import { OWN } from './own-tools.ts';
+import type { Spoken } from '../front/spoken.ts';
+import { ASK, askedBy, OWN } from './own-tools.ts';
 import type { Scope } from './scope.ts';
 import type { ServiceTable, Tables } from './tables.ts';
 import { splitUri } from './uris.ts';
@@ -13,22 +14,32 @@ export type Resolution =
   | { readonly kind: 'service'; readonly service: string; readonly text: string }
   /** The gateway answers `find_tools` itself. */
   | { readonly kind: 'find'; readonly arguments: unknown }
+  /** An agent or a model is asked, which the arguments name. */
+  | { readonly kind: 'ask'; readonly of: Spoken; readonly arguments: unknown }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
+/** What there is at an address. */
+export interface Here {
+  readonly scope: Scope;
+  readonly tables: Tables;
+  /** The kinds that can be asked, looked for only where that matters. */
+  readonly asks: () => readonly Spoken[];
+}
+
 /** Takes a request apart that names a tool, a prompt or a resource of the aggregate. Other methods belong to no one service and are refused. */
-export function resolveRequest(message: RequestMessage, scope: Scope, tables: Tables): Resolution {
+export function resolveRequest(message: RequestMessage, here: Here): Resolution {
   try {
     switch (message.method) {
       case 'tools/call':
-        return message.params?.['name'] === OWN.call ? resolveWrapped(message, scope, tables) : resolveTool(message, scope, tables);
+        return message.params?.['name'] === OWN.call ? resolveWrapped(message, here) : resolveTool(message, here);
       case 'prompts/get':
-        return resolveNamed(message, 'prompts', message.params?.['name'], scope, tables, (name) => setParam(message, 'name', name));
+        return resolveNamed(message, 'prompts', message.params?.['name'], here, (name) => setParam(message, 'name', name));
       case 'resources/read':
       case 'resources/subscribe':
       case 'resources/unsubscribe':
-        return resolveUri(message.params?.['uri'], scope, tables, (uri) => setParam(message, 'uri', uri));
+        return resolveUri(message.params?.['uri'], here, (uri) => setParam(message, 'uri', uri));
       case 'completion/complete':
-        return resolveCompletion(message, scope, tables);
+        return resolveCompletion(message, here);
       default:
         return refused(ERROR.methodNotFound, `${printable(message.method)} is not for one service of several`);
     }
@@ -39,40 +50,42 @@ export function resolveRequest(message: RequestMessage, scope: Scope, tables: Ta
   }
 }
 
-function resolveTool(message: RequestMessage, scope: Scope, tables: Tables): Resolution {
+function resolveTool(message: RequestMessage, here: Here): Resolution {
   const name = message.params?.['name'];
-  if (name === OWN.find) return { kind: 'find', arguments: message.params?.['arguments'] };
-  return resolveNamed(message, 'tools', name, scope, tables, (own) => setParam(message, 'name', own));
+  return (
+    resolveOwn(name, message.params?.['arguments'], here.asks) ?? resolveNamed(message, 'tools', name, here, (own) => setParam(message, 'name', own))
+  );
+}
+
+/** A tool of the gateway's own; null for the name of another. */
+function resolveOwn(name: unknown, given: unknown, asks: Here['asks']): Resolution | null {
+  if (name === OWN.find) return { kind: 'find', arguments: given };
+  const of = askedBy(name);
+  return of !== null && asks().includes(of) ? { kind: 'ask', of, arguments: given } : null;
 }
 
 /** `call_tool`: its arguments are the name and the arguments of the tool. */
-function resolveWrapped(message: RequestMessage, scope: Scope, tables: Tables): Resolution {
+function resolveWrapped(message: RequestMessage, here: Here): Resolution {
   const wrapped = message.params?.['arguments'];
   const params = paramsOf(message);
   if (!isObject(wrapped)) return refused(ERROR.invalidParams, `${OWN.call} needs the name of a tool and its arguments`);
   const inner = membersOf(message.text, membersOf(message.text, params.start).get('arguments')!.start).get('arguments');
   const { name, arguments: given } = wrapped;
   if (given !== undefined && !isObject(given)) return refused(ERROR.invalidParams, 'The arguments for the tool must be an object');
-  if (name === OWN.find) return { kind: 'find', arguments: given };
+  const own = resolveOwn(name, given, here.asks);
+  if (own) return own;
   const rawArguments = inner ? message.text.slice(inner.start, inner.end) : null;
-  return resolveNamed(message, 'tools', name, scope, tables, (own) =>
-    splice(message.text, [withMembers(message.text, params, { name: JSON.stringify(own), arguments: rawArguments })]),
+  return resolveNamed(message, 'tools', name, here, (its) =>
+    splice(message.text, [withMembers(message.text, params, { name: JSON.stringify(its), arguments: rawArguments })]),
   );
 }
 
-function resolveNamed(
-  message: RequestMessage,
-  kind: 'tools' | 'prompts',
-  name: unknown,
-  scope: Scope,
-  tables: Tables,
-  rewrite: (own: string) => string,
-): Resolution {
+function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: unknown, here: Here, rewrite: (own: string) => string): Resolution {
   if (typeof name !== 'string') return refused(ERROR.invalidParams, `${message.method} needs a name`);
-  const table = tableOf(splitName(name)?.slug, scope, tables);
+  const table = tableOf(splitName(name)?.slug, here);
   const own = table && ownName(table, kind, name);
   if (table && own !== null && own !== undefined) return { kind: 'service', service: table.service, text: rewrite(own) };
-  const nearest = nearestNames(name, candidates(table, kind, scope, tables));
+  const nearest = nearestNames(name, candidates(table, kind, here));
   const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : '';
   return refused(ERROR.invalidParams, `There is no ${kind === 'tools' ? 'tool' : 'prompt'} ${printable(name)} here.${hint}`, { nearest });
 }
@@ -85,30 +98,30 @@ function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'pro
   return complete ? null : splitName(exposed)!.rest;
 }
 
-function* candidates(first: ServiceTable | null, kind: 'tools' | 'prompts', scope: Scope, tables: Tables): Generator<string> {
+function* candidates(first: ServiceTable | null, kind: 'tools' | 'prompts', { scope, tables, asks }: Here): Generator<string> {
   if (first) yield* first[kind].keys();
   for (const service of scope.services) if (service !== first?.service) yield* tables.of(service)?.[kind].keys() ?? [];
-  if (kind === 'tools') yield* Object.values(OWN);
+  if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((of) => ASK[of])];
 }
 
-function resolveUri(exposed: unknown, scope: Scope, tables: Tables, rewrite: (uri: string) => string): Resolution {
+function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => string): Resolution {
   if (typeof exposed !== 'string') return refused(ERROR.invalidParams, 'The request needs a uri');
   const split = splitUri(exposed);
-  const table = tableOf(split?.slug, scope, tables);
+  const table = tableOf(split?.slug, here);
   if (!split || !table) return refused(ERROR.invalidParams, `There is no resource ${printable(exposed)} here`);
   return { kind: 'service', service: table.service, text: rewrite(split.uri) };
 }
 
-function resolveCompletion(message: RequestMessage, scope: Scope, tables: Tables): Resolution {
+function resolveCompletion(message: RequestMessage, here: Here): Resolution {
   const ref = message.params?.['ref'];
   if (!isObject(ref)) return refused(ERROR.invalidParams, 'completion/complete needs a ref');
   const place = membersOf(message.text, paramsOf(message).start).get('ref')!;
   const setRef = (key: string) => (value: string) => splice(message.text, [withMembers(message.text, place, { [key]: JSON.stringify(value) })]);
-  if (ref['type'] === 'ref/prompt') return resolveNamed(message, 'prompts', ref['name'], scope, tables, setRef('name'));
-  return resolveUri(ref['uri'], scope, tables, setRef('uri'));
+  if (ref['type'] === 'ref/prompt') return resolveNamed(message, 'prompts', ref['name'], here, setRef('name'));
+  return resolveUri(ref['uri'], here, setRef('uri'));
 }
 
-function tableOf(slug: string | undefined, scope: Scope, tables: Tables): ServiceTable | null {
+function tableOf(slug: string | undefined, { scope, tables }: Here): ServiceTable | null {
   const service = slug === undefined ? null : tables.service(slug);
   return service !== null && scope.includes(service) ? tables.of(service) : null;
 }

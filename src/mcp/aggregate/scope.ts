@@ -4,20 +4,26 @@ import type { Caller } from '#gateway';
 export interface Scope {
   readonly services: readonly string[];
   includes(service: string): boolean;
+  /** Whether the address has a service, an agent or a model of this full name. */
+  selects(name: string): boolean;
+  /** Whether the caller's key may use a service. */
+  allows(service: string): boolean;
 }
 
 /** Names in `?services=` that count. */
 const SELECTED_MAX = 256;
 
 /**
- * `selection` is the value of `?services=`: names of services, by commas; null is all. A service that the key may not use, or that is not there now,
+ * `selection` is the value of `?services=`: names of services, agents (`a2a/…`) and models (`model/…`), by commas; null is all. A service that the key may not use, or that is not there now,
  * is passed over: a client's address stays good while providers come and go.
  */
 export function scopeOf(all: readonly string[], caller: Pick<Caller, 'key'>, selection: string | null): Scope {
   const allowed = caller.key?.allowedServices ?? null;
   const selected = selection === null ? null : new Set(selection.split(',', SELECTED_MAX).map((name) => name.trim()));
   const rights = allowed && new Set(allowed);
-  if (!selected && !rights) return { services: all, includes: () => true };
-  const includes = (service: string) => (!selected || selected.has(service)) && (!rights || rights.has(service));
-  return { services: all.filter(includes), includes };
+  const selects = (name: string) => !selected || selected.has(name);
+  const allows = (service: string) => !rights || rights.has(service);
+  if (!selected && !rights) return { services: all, includes: () => true, selects, allows };
+  const includes = (service: string) => selects(service) && allows(service);
+  return { services: all.filter(includes), includes, selects, allows };
 }

@@ -11,6 +11,8 @@ import {
   resultText,
 } from '#gateway';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
+import { tooManySessions } from '../kept-sessions.ts';
+import { createCancellableRequests } from '../cancellable-requests.ts';
 import { createLegacyDoor, type LegacyDoorDeps } from '../legacy-door.ts';
 import type { Recording, Replays } from '../replays.ts';
 import { ERROR, isLegacyRevision, LEGACY, LOG_LEVELS } from '../revisions.ts';
@@ -19,6 +21,7 @@ import { NO_SESSION } from '../session.ts';
 import type { SessionTalk } from '../session-talk.ts';
 import type { Knock } from '../standalone.ts';
 import type { McpTail } from '../turn.ts';
+import type { AnswerAsk } from '../front/answer-ask.ts';
 import type { Aggregate } from './aggregate.ts';
 import { withEventIds } from './event-ids.ts';
 import { toPart, toPartClient } from './part-messages.ts';
@@ -36,6 +39,7 @@ export interface AggregateSessionDoorDeps extends LegacyDoorDeps {
   readonly streams: Pick<SessionStreams, 'listen'>;
   readonly talk: Pick<SessionTalk, 'request' | 'tell'>;
   readonly replays: Replays;
+  readonly answerAsk: AnswerAsk;
   /** Sessions of one account, told where there are too many. */
   readonly sessionsMax: number;
 }
@@ -43,17 +47,11 @@ export interface AggregateSessionDoorDeps extends LegacyDoorDeps {
 /** What is kept of a client's `initialize`. */
 const INITIALIZE_CHARS_MAX = 64 * 1024;
 
-/** A request on its way to a part. */
-interface Running {
-  readonly service: string;
-  cancelled: boolean;
-}
-
 /** Answers clients that have a session with all services at once: lists from what is known, everything else in the part that it is for. */
 export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): LegacyDoor {
   const { aggregate, sessions, parts, talk, replays, onError } = deps;
-  /** Requests by their ids, for those that are cancelled. */
-  const running = new WeakMap<AggregateSession, Map<string, Running>>();
+  /** By the service that each is for; null for one that asks an agent or a model. */
+  const running = createCancellableRequests<AggregateSession, string | null>();
 
   const scopeOf = (session: AggregateSession, { caller }: Knock) => aggregate.scope(caller, session.selection);
   const openIn = (session: AggregateSession, knock: Knock) => {
@@ -68,8 +66,7 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     const asked = message.params?.['protocolVersion'];
     const revision = typeof asked === 'string' && isLegacyRevision(asked) ? asked : LEGACY[0];
     const session = await sessions.open({ account: caller.account, revision, initialize: message.text, selection });
-    if (session === null)
-      return refuse(429, ERROR.server, `This account has ${deps.sessionsMax} sessions, all of them in use: end one with DELETE first`);
+    if (session === null) return refuse(429, ERROR.server, tooManySessions(deps.sessionsMax));
     answer.end(resultText(message.idText, aggregate.initializeResult(revision)), 200, { 'mcp-session-id': session.id });
   }
 
@@ -82,6 +79,20 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     const resolved = aggregate.resolve(asked, scope);
     if (resolved.kind === 'refused') return endOwn(answer, asked, { error: legacyError(method, resolved.error) }, false);
     if (resolved.kind === 'find') return endOwn(answer, asked, { result: aggregate.find(resolved.arguments, scope, false) }, false);
+    if (resolved.kind === 'ask') {
+      const { of: kind, arguments: given } = resolved;
+      const ask = {
+        kind,
+        name: null,
+        arguments: given,
+        message: asked,
+        client: 'legacy',
+        events,
+        info: aggregate.info,
+        selects: scope.selects,
+      } as const;
+      return running.run(session, null, asked, answer, (cancelled) => deps.answerAsk(ask, knock, answer, AbortSignal.any([knock.gone, cancelled])));
+    }
     const renamed = parseMessage(resolved.text);
     if (renamed?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
     await toOne(session, resolved.service, renamed, events, knock, answer);
@@ -95,19 +106,12 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     knock: Knock,
     answer: Answer,
   ): Promise<void> {
-    const requests = running.get(session) ?? new Map<string, Running>();
-    running.set(session, requests);
-    const key = JSON.stringify(asked.id);
-    if (requests.has(key))
-      return answer.end(errorText(asked.idText, { code: ERROR.invalidRequest, message: 'A request with this id is on its way' }), 400);
-    const one: Running = { service, cancelled: false };
-    requests.set(key, one);
-    try {
+    await running.run(session, service, asked, answer, async (cancelled) => {
       const part = await parts.use(session, service, knock);
       if (part === NO_SESSION) return answer.end(part.text, part.status);
       if ('text' in part) return answer.end(refusedBy(service, part, asked), 200);
       try {
-        if (one.cancelled) return answer.close();
+        if (cancelled.aborted) return answer.close();
         const exposed = toPartClient(aggregate, service);
         const toClient = (text: string) => {
           if (text.includes('/list_changed"')) deps.catalogue.stale(part.session.offer);
@@ -118,9 +122,7 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
       } finally {
         part.leave();
       }
-    } finally {
-      requests.delete(key);
-    }
+    });
   }
 
   async function setLevel(session: AggregateSession, asked: RequestMessage, knock: Knock, answer: Answer): Promise<void> {
@@ -151,11 +153,11 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
       const to = toPart(message);
       if (to && scopeOf(session, knock).includes(to.service)) await tellPart(session, to.service, to.message, knock);
     } else if (message.method === 'notifications/cancelled' || message.method === 'notifications/roots/list_changed') {
-      const one = message.method === 'notifications/cancelled' ? running.get(session)?.get(JSON.stringify(message.params?.['requestId'])) : undefined;
-      if (one) one.cancelled = true;
+      const one = message.method === 'notifications/cancelled' ? running.find(session, message.params?.['requestId']) : undefined;
+      one?.cancelled.abort();
       // A request that is unknown here may run at another gateway, and so may parts.
       if (!one) await sessions.change(session);
-      const services = one ? [one.service] : openIn(session, knock);
+      const services = one ? (one.of === null ? [] : [one.of]) : openIn(session, knock);
       await ofAll(services, (service) => tellPart(session, service, message, knock), onError);
     }
     return null;

@@ -2,6 +2,7 @@ import { type Answer, errorText, GatewayError, parseMessage, type RequestMessage
 import { LISTS, type ListMethod } from '../catalogue/read-page.ts';
 import { ERROR, modernStatusOf } from '../revisions.ts';
 import type { Knock, Standalone, StandaloneRun } from '../standalone.ts';
+import type { AnswerAsk } from '../front/answer-ask.ts';
 import type { Aggregate, OwnAnswer } from './aggregate.ts';
 import type { AggregateListen } from './listen.ts';
 import { OWN } from './own-tools.ts';
@@ -11,10 +12,11 @@ export interface AggregateDoorDeps {
   readonly aggregate: Aggregate;
   readonly toService: StandaloneRun;
   readonly listen: AggregateListen;
+  readonly answerAsk: AnswerAsk;
 }
 
 /** Answers requests that stand alone to all services at once: lists from what is known, everything else at the one service that it names. */
-export function createAggregateDoor({ aggregate, toService, listen }: AggregateDoorDeps) {
+export function createAggregateDoor({ aggregate, toService, listen, answerAsk }: AggregateDoorDeps) {
   return async (selection: string | null, request: Standalone, knock: Knock, answer: Answer): Promise<void> => {
     const { message, client } = request;
     const { idText, method, params } = message;
@@ -33,6 +35,12 @@ export function createAggregateDoor({ aggregate, toService, listen }: AggregateD
     const resolved = aggregate.resolve(message, scope);
     if (resolved.kind === 'refused') return endOwn(answer, message, { error: resolved.error }, modern);
     if (resolved.kind === 'find') return endOwn(answer, message, { result: aggregate.find(resolved.arguments, scope, modern) }, modern);
+    if (resolved.kind === 'ask') {
+      const { of: kind, arguments: given } = resolved;
+      const { info } = aggregate;
+      const ask = { kind, name: null, arguments: given, message, client, events: request.events, info, selects: scope.selects };
+      return answerAsk(ask, knock, answer);
+    }
     const { service, text } = resolved;
     const unwrapped = message.method === 'tools/call' && message.params?.['name'] === OWN.call;
     const renamed = parseMessage(text);

@@ -31,6 +31,8 @@ export interface Refresher<T> {
   tick(): void;
   /** Resolves when no present item waits for its first refresh any more. */
   settled(): Promise<void>;
+  /** Resolves when the item was refreshed once, or that failed; at once where there is no such item, or it is away. */
+  tried(id: string): Promise<void>;
   /** Ends what runs. */
   close(): void;
 }
@@ -47,6 +49,8 @@ interface State<T> {
   running: AbortController | null;
   /** Became stale while it was being refreshed. */
   again: boolean;
+  /** Wait for the first refresh. */
+  readonly waiting: (() => void)[];
 }
 
 const FIRST_RETRY_MS = 2_000;
@@ -104,6 +108,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
       else runningOf.set(owner, left);
       state.running = null;
       state.tried = true;
+      for (const resolve of state.waiting.splice(0)) resolve();
       if (state.again) early(state);
       tellSettled();
     }
@@ -141,7 +146,18 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
         const state = states.get(id);
         if (!state) {
           const never = 0;
-          states.set(id, { item, due: never, startedAt: never, early: 0, failures: 0, tried: false, away: false, running: null, again: false });
+          states.set(id, {
+            item,
+            due: never,
+            startedAt: never,
+            early: 0,
+            failures: 0,
+            tried: false,
+            away: false,
+            running: null,
+            again: false,
+            waiting: [],
+          });
         } else if (state.item !== item) {
           state.item = item;
           state.failures = 0;
@@ -152,6 +168,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
       for (const [id, state] of states)
         if (!kept.has(id)) {
           states.delete(id);
+          for (const resolve of state.waiting.splice(0)) resolve();
           state.running?.abort(new Error('the offer is gone'));
         }
       tick();
@@ -169,10 +186,18 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
         waiting.push(resolve);
         tick();
       }),
+    async tried(id) {
+      tick();
+      const state = states.get(id);
+      if (state && !state.tried && !state.away && !closed) await new Promise<void>((resolve) => state.waiting.push(resolve));
+    },
     close() {
       closed = true;
       clearInterval(timer);
-      for (const { running: one } of states.values()) one?.abort(new Error('the gateway is closing'));
+      for (const { running: one, waiting: others } of states.values()) {
+        one?.abort(new Error('the gateway is closing'));
+        for (const resolve of others.splice(0)) resolve();
+      }
       states.clear();
       for (const resolve of waiting.splice(0)) resolve();
       waiting = [];

@@ -38,6 +38,8 @@ export interface ToolCatalogue extends ToolListings {
   /** The server of the offer lists something else than what is known: it is asked soon. */
   stale(offer: Offer): void;
   onChanged(listener: (change: Change) => void): () => void;
+  /** Resolves when all servers of a service were asked once, whether they could be reached or not. */
+  tried(service: string): Promise<void>;
   /** Resolves when every offer that can be reached was asked once. */
   settled(): Promise<void>;
   close(): void;
@@ -210,6 +212,10 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     onChanged(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
+    },
+    async tried(name) {
+      sync();
+      await Promise.all((groups.get(name) ?? []).map(({ id }) => refresher.tried(id)));
     },
     settled() {
       sync();

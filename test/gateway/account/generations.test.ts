@@ -76,6 +76,9 @@ describe('the record of a call', () => {
       error: null,
       flags: ['slow'],
       receipt: 'receipt-of-gen-1',
+      parent: null,
+      run_cost: 0.0003,
+      children: [],
       created_at: '2026-03-04T05:06:07.089Z',
       resolved_at: '2026-03-04T05:06:08.589Z',
     });

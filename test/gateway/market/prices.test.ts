@@ -19,7 +19,12 @@ test('tools cost USD per call, those with a price of their own that', () => {
 });
 
 test('agents cost USD per call, per 1M tokens, or both', () => {
-  expect(viewPrice(of('agent', { call: 0.02, completion: 3 }))).toEqual({ per_call: 0.02, prompt: null, completion: 3 });
+  expect(viewPrice(of('agent', { call: 0.02, completion: 3 }))).toEqual({
+    per_call: 0.02,
+    per_task: null,
+    prompt: null,
+    completion: 3,
+  });
 });
 
 test('images cost USD each, by resolution tier where the provider says so', () => {

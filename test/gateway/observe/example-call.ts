@@ -38,6 +38,8 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     operation: null,
     free: null,
     continues: null,
+    parent: null,
+    lendable: 0n,
     exchange: {
       request: () => {
         throw new Error('not asked for here');

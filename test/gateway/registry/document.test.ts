@@ -20,7 +20,14 @@ const FULL = [
     'pricing.image': '0.000001',
   }),
   block('tools', { 'pricing.tools': '{ search = 0.000001, "a.b" = 0 }' }),
-  block('agents', { agent_card_path: '"/card.json"', 'pricing.per_call': null, 'pricing.completion': '0.5' }),
+  block('agents', {
+    agent_card_path: '"/card.json"',
+    rpc_path: '"/a2a"',
+    'pricing.per_call': null,
+    'pricing.completion': '0.5',
+    'pricing.per_call_max': '0.2',
+    'pricing.nested_max': '0.1',
+  }),
   block('images', {
     resolutions: '["1K", "2K"]',
     formats: '["png"]',
@@ -54,7 +61,7 @@ describe('a registration', () => {
       version: 1,
       models: [{ pricing: { prompt: '0.001', completion: '10000', image: '0.000001' } }],
       tools: [{ pricing: { per_call: '0.01', tools: { search: '0.000001', 'a.b': '0' } } }],
-      agents: [{ pricing: { completion: '0.5' } }],
+      agents: [{ pricing: { completion: '0.5', per_call_max: '0.2', nested_max: '0.1' } }],
       images: [{ pricing: { generation: '0.03', resolutions: { '2K': '0.06' } } }],
       videos: [{ pricing: { per_second: { '720p': '0.1', '4k': '0.2' }, base: '0.05', audio_multiplier: '1.25' } }],
     });

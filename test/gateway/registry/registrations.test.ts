@@ -26,7 +26,8 @@ const RICH: readonly Service[] = [
     description: '',
     rates: { prompt: 0n },
     variants: {},
-    agent: { cardPath: '/.well-known/agent-card.json' },
+    priceCap: 5_000n,
+    agent: { cardPath: '/.well-known/agent-card.json', rpcPath: '/a2a', chargedPer: 'task', nestedMax: 20_000n },
   },
   {
     primitive: 'video',

@@ -30,7 +30,7 @@ export async function startAggregate(services: Readonly<Record<string, Lists>>, 
   const world = await startCatalogue(offers);
   return {
     ...world,
-    aggregate: createAggregate({ catalogue: world.catalogue, version: '1.2.3', ...options }),
+    aggregate: createAggregate({ catalogue: world.catalogue, version: '1.2.3', spoken: NOBODY, ...options }),
     async refreshed(service) {
       const changed = world.changed(service);
       world.now.advance(400_000);
@@ -38,6 +38,9 @@ export async function startAggregate(services: Readonly<Record<string, Lists>>, 
     },
   };
 }
+
+/** No agents and no models. */
+const NOBODY: AggregateOptions['spoken'] = { find: () => [], kinds: () => [], price: () => null };
 
 const MEMBERS: Readonly<Record<string, keyof Lists>> = {
   'tools/list': 'tools',

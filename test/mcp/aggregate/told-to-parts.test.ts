@@ -70,7 +70,7 @@ test('each message of a batch is for its own part, and the responses come in one
   expect(await reply.json()).toMatchObject([
     { id: 1, result: { content: [] } },
     { id: '2', result: { content: [] } },
-    { id: 3, result: { tools: [{ name: 'acme--one__ask' }, { name: 'acme--two__ask' }] } },
+    { id: 3, result: { tools: [{ name: 'acme--one__ask' }, { name: 'acme--two__ask' }, { name: 'find_tools' }, { name: 'ask_model' }] } },
     { id: 4, error: { code: -32602 } },
   ]);
   expect(one.heard('tools/call')).toHaveLength(1);

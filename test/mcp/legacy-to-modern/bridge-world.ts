@@ -153,6 +153,8 @@ export async function startBridge(
       exchange,
       ...as,
       continues: null,
+      parent: null,
+      lendable: 0n,
       stickyKey: null,
       metadata: null,
       traceparent: null,

@@ -163,6 +163,8 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
       operation: billed ? String(turn.message.params?.['name']) : null,
       free: billed ? null : turn.message.method,
       continues: billed ? (turn.continued?.callId ?? null) : null,
+      parent: null,
+      lendable: 0n,
       stickyKey: null,
       metadata: null,
       traceparent: null,

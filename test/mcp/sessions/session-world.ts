@@ -27,6 +27,7 @@ import {
   type Offer,
 } from '#gateway';
 import type { Database } from '#store';
+import { createAnswerCall } from '../../../src/mcp/answer-call.ts';
 import { createClientRequests } from '../../../src/mcp/client-requests.ts';
 import { createReach } from '../../../src/mcp/free-call.ts';
 import { createLegacyToLegacy } from '../../../src/mcp/legs/legacy-to-legacy.ts';
@@ -183,16 +184,14 @@ async function startGateway(
   const none = () => {
     throw new Error('there are only sessions here');
   };
+  const idempotency = createIdempotency(database, { now, runningTtlMs: 60_000 });
   const runTurn = createRunTurn({
-    pipeline,
-    idempotency: createIdempotency(database, { now, runningTtlMs: 60_000 }),
+    answerCall: createAnswerCall({ pipeline, idempotency, terms: NO_PAYMENTS, onError }),
     servers,
-    terms: NO_PAYMENTS,
     legs: { modern: { modern: none, legacy: none }, bare: { modern: none, legacy: none }, legacy: { modern: bridge.leg, legacy: raw.leg } },
     schemaOf: () => null,
     lacks: () => false,
     decorate: (result) => result,
-    onError,
   });
   const keepAlive = createKeepAlive(15_000);
   const door = createSessionDoor({

@@ -131,6 +131,8 @@ export async function startGateway(options: GatewayOptions) {
         operation: null,
         free: null,
         continues: null,
+        parent: null,
+        lendable: 0n,
         stickyKey: request.stickyKey,
         metadata: request.metadata,
         traceparent: request.traceparent,

@@ -1,0 +1,42 @@
+import { OWN_ACCOUNT, runFree, type Pipeline } from '#gateway';
+import { pinned } from '../resolve.ts';
+import { CARD_BYTES_MAX, CARD_REQUEST_HEADERS, type CardReply, type FetchCard } from './fetch-card.ts';
+
+const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
+
+/** Asks the agents of offers for their cards on nobody's account: over their registered endpoints, wherever they are connected. */
+export function createAskForCard(pipeline: Pick<Pipeline, 'prepare' | 'run'>): FetchCard {
+  return async (offer, path, signal) => {
+    let card: CardReply | null = null;
+    await runFree(
+      pipeline,
+      {
+        primitive: 'agent',
+        caller: { account: OWN_ACCOUNT, key: null, wallet: null },
+        requestId: 'own-agent-card',
+        target: pinned(offer.id),
+        method: 'agent/getCard',
+        timeoutMs: CARD_MS,
+        // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+        async *converse(_offer, send) {
+          const reply = await send({ method: 'GET', path, headers: CARD_REQUEST_HEADERS, body: null }).head;
+          const chunks: Uint8Array[] = [];
+          let bytes = 0;
+          while (bytes <= CARD_BYTES_MAX) {
+            const arrived = await reply.read();
+            if (arrived === null) break;
+            for (const chunk of arrived) bytes += chunk.byteLength;
+            chunks.push(...arrived);
+          }
+          card = { status: reply.status, headers: reply.headers, body: Buffer.concat(chunks) };
+          return FREE;
+        },
+      },
+      signal,
+    );
+    if (card === null) throw new Error('the agent was not reached');
+    return card;
+  };
+}
+
+const CARD_MS = 15_000;

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import type { A2aVersion } from '../wire/version.ts';
+import type { AgentCard } from './agent-card.ts';
+import { signCard, type SignBytes } from './sign-card.ts';
+import { withLegacyMembers } from './with-legacy-members.ts';
+
+/** A card in bytes, with the tag by which a client asks whether it has changed (strong: of the bytes). */
+export interface CardPage {
+  readonly body: Buffer;
+  readonly etag: string;
+}
+
+/** The address that cards are for. */
+export interface CardOrigin {
+  /** Without a slash at its end. */
+  readonly url: string;
+  /** The operator gave this name: cards for it are signed. Whoever sends another Host gets a card that anybody could have written. */
+  readonly known: boolean;
+}
+
+export interface CardPages {
+  /** The page of the card that `make` makes, or the one that was made of the same `content` for the same version and address. */
+  page(content: string, version: A2aVersion, origin: CardOrigin, make: () => AgentCard): CardPage;
+}
+
+export interface CardPagesOptions {
+  /** null: cards are not signed. */
+  readonly sign: SignBytes | null;
+  readonly bytesMax?: number;
+}
+
+/** Writes, signs and keeps cards. Those that nobody asked for longest go first. */
+export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024 }: CardPagesOptions): CardPages {
+  const pages = new Map<string, CardPage>();
+  let bytes = 0;
+  const sizeOf = (key: string, { body }: CardPage) => key.length * 2 + body.byteLength;
+
+  function write(card: AgentCard, version: A2aVersion, { url, known }: CardOrigin): CardPage {
+    const shown = version === '1.0' ? card : withLegacyMembers(card);
+    // Verifiers that know only 1.0 look at its members alone, others at all that is there.
+    const signed = sign && known ? signCard(shown, sign, url, shown === card ? [] : [card]) : shown;
+    const body = Buffer.from(JSON.stringify(signed));
+    return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
+  }
+
+  return {
+    page(content, version, origin, make) {
+      // A stranger's names would push out the pages that others ask for.
+      if (!origin.known) return write(make(), version, origin);
+      const key = JSON.stringify([version, origin.url, content]);
+      const page = pages.get(key) ?? write(make(), version, origin);
+      if (pages.delete(key)) bytes -= sizeOf(key, page);
+      pages.set(key, page);
+      bytes += sizeOf(key, page);
+      for (const [oldest, old] of pages) {
+        if (bytes <= bytesMax || oldest === key) break;
+        pages.delete(oldest);
+        bytes -= sizeOf(oldest, old);
+      }
+      return page;
+    },
+  };
+}

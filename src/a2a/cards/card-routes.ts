@@ -1,0 +1,103 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Catalog, GatewayError } from '#gateway';
+import { readVersion, VERSION_HEADER } from '../wire/version.ts';
+import type { Cards } from './card-cache.ts';
+import type { CardOrigin, CardPage } from './card-pages.ts';
+
+export interface CardRoutesDeps {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'version'>;
+  readonly cards: Cards;
+  /** The address that the cards of a request are for; null where its Host is none. */
+  readonly origin: (request: FastifyRequest) => CardOrigin | null;
+}
+
+const CARD_FILES = ['/.well-known/agent-card.json', '/.well-known/agent.json'] as const;
+const CONSTRAINT = 'agentCard';
+
+const TAGS = ['Agents'];
+const ABOUT =
+  'For everybody. With `A2A-Version: 1.0` in the form of that version; without, in one that clients of 0.3 and of 1.0 read. Signed with a key of ' +
+  '`/.well-known/jwks.json` (JWS over RFC 8785).';
+
+/**
+ * Agent cards, for everybody: the gateway's own at the root, and those of the services below `/a2a/{service}` and `/api/v1/a2a/{service}`, at the path of
+ * both versions. To be called on the root instance: the doors of A2A have routes of their own for the same wildcard, and want a credential.
+ */
+export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin }: CardRoutesDeps): void {
+  // A service's name may have slashes in it, so that the end of the address cannot be in the route.
+  if (!app.hasConstraintStrategy(CONSTRAINT)) app.addConstraintStrategy(cardConstraint());
+
+  void app.register(async (scope) => {
+    const originOf = (request: FastifyRequest): CardOrigin => {
+      const found = origin(request);
+      if (!found) throw new GatewayError('invalid_request', 'The Host header names no host: send that of this gateway', { param: 'Host' });
+      return found;
+    };
+
+    for (const [index, url] of CARD_FILES.entries()) {
+      scope.route({
+        method: ['GET', 'HEAD'],
+        url,
+        schema: { tags: TAGS, security: [], summary: 'Show the agent card of this gateway', description: ABOUT, hide: index > 0 },
+        handler: (request, reply) => send(request, reply, cards.own(catalog, versionOf(request), originOf(request))),
+      });
+    }
+
+    for (const prefix of ['', '/api/v1']) {
+      scope.route<{ Params: { readonly '*': string } }>({
+        method: ['GET', 'HEAD'],
+        url: `${prefix}/a2a/*`,
+        constraints: { [CONSTRAINT]: true },
+        schema: { hide: true },
+        handler: async (request, reply) => {
+          const path = request.params['*'];
+          const service = path.slice(0, path.lastIndexOf('/.well-known/'));
+          const { offers } = catalog.resolve(service, 'agent');
+          return send(request, reply, await cards.card({ service, offers, version: versionOf(request), origin: originOf(request) }));
+        },
+      });
+    }
+  });
+}
+
+/** Who asks for a version that nobody speaks here finds in the card which ones are. */
+function versionOf({ headers }: FastifyRequest) {
+  return readVersion(headers[VERSION_HEADER]).version ?? '0.3';
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: CardPage): FastifyReply {
+  void reply.headers({
+    etag,
+    vary: 'A2A-Version',
+    'cache-control': 'public, max-age=300',
+    // Clients that run in a browser read it from other origins; nothing in it is secret.
+    'access-control-allow-origin': '*',
+    'x-content-type-options': 'nosniff',
+  });
+  const known = request.headers['if-none-match'];
+  // A proxy that compresses on the way makes a tag weak.
+  if (known !== undefined && (known.trim() === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)))
+    return reply.code(304).send();
+  return reply.type('application/json; charset=utf-8').send(body);
+}
+
+/** Routes that want it are for requests of a service's card, whatever the service's name. */
+function cardConstraint(): Parameters<FastifyInstance['addConstraintStrategy']>[0] {
+  return {
+    name: CONSTRAINT,
+    storage: () => {
+      const handlers = new Map<unknown, never>();
+      return {
+        get: (value: unknown) => handlers.get(value) ?? null,
+        set: (value: unknown, handler: never) => void handlers.set(value, handler),
+      };
+    },
+    validate: (value: unknown) => {
+      if (value !== true) throw new TypeError(`${CONSTRAINT} is true or absent`);
+    },
+    deriveConstraint: ({ url = '' }: { readonly url?: string | undefined }) => {
+      const path = url.split('?', 1)[0]!;
+      return CARD_FILES.some((file) => path.endsWith(file)) || undefined;
+    },
+  } as Parameters<FastifyInstance['addConstraintStrategy']>[0];
+}

@@ -1,0 +1,29 @@
+import type { AgentCard } from './agent-card.ts';
+
+/** What a card says of OAuth. */
+export interface CardAuth {
+  /** Metadata of the issuer whose access tokens are taken; null is nobody's. */
+  readonly openIdConnectUrl: string | null;
+  /** What a token may be asked for with. */
+  readonly scopes: readonly string[];
+}
+
+/** Keys have no scopes. An empty list would be left out by some verifiers of a card and not by others, and with it which scheme is needed at all. */
+const ANY_KEY = ['call'];
+
+/** How clients sign in here: with an API key in either of two headers, or with an access token where an issuer is known. */
+export function securityOf({ openIdConnectUrl, scopes }: CardAuth): Pick<AgentCard, 'securitySchemes' | 'securityRequirements'> {
+  const token = openIdConnectUrl !== null;
+  return {
+    securitySchemes: {
+      bearer: { httpAuthSecurityScheme: { description: 'An API key of this gateway', scheme: 'bearer' } },
+      apiKey: { apiKeySecurityScheme: { description: 'The same API key', location: 'header', name: 'x-api-key' } },
+      ...(token ? { openIdConnect: { openIdConnectSecurityScheme: { description: 'An access token', openIdConnectUrl } } } : {}),
+    },
+    securityRequirements: [
+      { schemes: { bearer: { list: ANY_KEY } } },
+      { schemes: { apiKey: { list: ANY_KEY } } },
+      ...(token ? [{ schemes: { openIdConnect: { list: scopes.length > 0 ? scopes : ['openid'] } } }] : []),
+    ],
+  };
+}

@@ -1,0 +1,29 @@
+import type { AgentCard, SecurityScheme } from './agent-card.ts';
+
+/**
+ * The card with everything in it that a reader of 0.3 needs, too. Readers of 1.0 look past those members. It is what a client gets that names no version:
+ * some that speak 1.0 do not name it either when they ask for a card.
+ */
+export function withLegacyMembers(card: AgentCard): Readonly<Record<string, unknown>> {
+  const [primary, ...others] = card.supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === '0.3');
+  if (!primary) throw new TypeError('The card names no interface of 0.3');
+  const { extendedAgentCard } = card.capabilities;
+  return {
+    ...card,
+    protocolVersion: '0.3',
+    url: primary.url,
+    preferredTransport: primary.protocolBinding,
+    additionalInterfaces: [primary, ...others].map(({ url, protocolBinding }) => ({ url, transport: protocolBinding })),
+    ...(extendedAgentCard ? { supportsAuthenticatedExtendedCard: true } : {}),
+    securitySchemes: Object.fromEntries(Object.entries(card.securitySchemes).map(([name, scheme]) => [name, { ...legacyScheme(scheme), ...scheme }])),
+    security: card.securityRequirements.map(({ schemes }) => Object.fromEntries(Object.entries(schemes).map(([name, { list }]) => [name, list]))),
+  };
+}
+
+/** 0.3 tells the kinds apart by `type`, 1.0 by the name of the only member. */
+function legacyScheme(scheme: SecurityScheme): Readonly<Record<string, string>> {
+  if ('httpAuthSecurityScheme' in scheme) return { type: 'http', ...scheme.httpAuthSecurityScheme };
+  if ('openIdConnectSecurityScheme' in scheme) return { type: 'openIdConnect', ...scheme.openIdConnectSecurityScheme };
+  const { location, ...rest } = scheme.apiKeySecurityScheme;
+  return { type: 'apiKey', in: location, ...rest };
+}

@@ -1,0 +1,159 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import {
+  createKeepAlive,
+  createSeals,
+  formatUsd,
+  speakerOf,
+  type Call,
+  type Catalog,
+  type Config,
+  type Idempotency,
+  type Look,
+  type PaymentTerms,
+  type Pipeline,
+  type RunTokens,
+  type Speaker,
+  type Speakers,
+  type Tasks,
+} from '#gateway';
+import { createAgentSpeaker } from './agent-speaker.ts';
+import { runBridged, type Bridge } from './bridged.ts';
+import { createAskForCard } from './cards/ask-for-card.ts';
+import { createCards } from './cards/card-cache.ts';
+import type { CardOrigin } from './cards/card-pages.ts';
+import { addCardRoutes } from './cards/card-routes.ts';
+import type { CardAuth } from './cards/card-security.ts';
+import type { SignBytes } from './cards/sign-card.ts';
+import { createDoor } from './door.ts';
+import { showExtendedCard } from './extended-card.ts';
+import { createOnce } from './once.ts';
+import { createPaymentTasks } from './payment-required.ts';
+import type { Push } from './push-door.ts';
+import { resolveAgent } from './resolve.ts';
+import { a2aRoutes } from './routes.ts';
+import { createRunSend } from './run-send.ts';
+import { createLook, LISTEN_MS, showTask, type RunTaskDeps } from './run-task.ts';
+import type { SendTalkDeps } from './send-talk.ts';
+
+export interface A2aOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit'>;
+  readonly catalog: Catalog;
+  readonly tasks: Tasks;
+  readonly idempotency: Idempotency;
+  readonly terms: PaymentTerms;
+  readonly runTokens: RunTokens;
+  /** Push notification configurations, and whoever is told of what is seen of a task. */
+  readonly push: Push;
+  /** The primitives of other protocols that can be called as agents. */
+  readonly speakers: () => Partial<Speakers>;
+  readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks' | 'publicUrl'>;
+  /** null: cards are not signed. */
+  readonly sign: SignBytes | null;
+  readonly auth: CardAuth;
+  /** The address that the cards of a request are for; null where its Host is none. */
+  readonly origin: (request: FastifyRequest) => CardOrigin | null;
+  /** Secret that the ids of tasks are sealed with which wait for money. */
+  readonly secret: Buffer;
+  readonly version: string;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  /** Told why an agent's card could not be fetched, or a task not be looked at. */
+  readonly onUnseen: (error: unknown) => void;
+  readonly keepAliveMs?: number;
+}
+
+/** A2A as one thing: its routes, and what other rooms have of it. */
+export interface A2a {
+  /** Register it at the root and under `/api/v1`. */
+  readonly routes: FastifyPluginAsync;
+  /** Agent cards, for everybody. */
+  addCards(app: FastifyInstance): void;
+  /** Agents, for the doors of other protocols. */
+  readonly speaker: Speaker;
+  /** Looks at the task of an agent. */
+  readonly look: Look;
+}
+
+const KEEP_ALIVE_MS = 15_000;
+/** The ids of tasks that wait for money are good for so long. */
+const UNPAID_MS = 60 * 60_000;
+
+export function createA2a(options: A2aOptions): A2a {
+  const { pipeline, catalog, tasks, config, push, runTokens, now, random, version } = options;
+  const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/a2a' });
+  const cards = createCards({
+    fetchCard: createAskForCard(pipeline),
+    sign: options.sign,
+    auth: options.auth,
+    x402: false,
+    version,
+    now,
+    random,
+    onError: (error) => options.onUnseen(error),
+  });
+  const taskTtlMs = config.tasks.ttlMs;
+  const { replyBytesMax } = config.upstream;
+  const talkDeps: SendTalkDeps = { cards, tasks, runGift, ownWebhook: push.ownWebhook, notify: push.notify, replyBytesMax, taskTtlMs, onError };
+  const payments = createPaymentTasks({ terms: options.terms, seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }), now });
+
+  const isAgent = (name: string): boolean => {
+    try {
+      return catalog.resolve(name, 'agent').offers.length > 0;
+    } catch {
+      return false;
+    }
+  };
+  /** An agent of that name goes before a bridge. */
+  const bridgeOf = (service: string): Bridge | null => {
+    if (isAgent(service)) return null;
+    const { a2a: _, ...others } = options.speakers();
+    const found = speakerOf(others, service);
+    return found?.speaker.has(found.name) ? { service, ...found } : null;
+  };
+  const nameOf = (name: string): string => (bridgeOf(name) === null ? resolveAgent(catalog, name).service : name);
+
+  const taskDeps: RunTaskDeps = { pipeline, cards, tasks, nameOf, notify: push.notify, replyBytesMax, listenMs: LISTEN_MS };
+  const once = createOnce({
+    idempotency: options.idempotency,
+    show: (ask, taskId, out) => showTask(taskDeps, ask, taskId, out, new AbortController().signal),
+  });
+  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, payments, keepPush: push.keep });
+  const bridgedDeps = { pipeline, tasks, once, payments, taskTtlMs, now };
+
+  const door = createDoor({
+    catalog,
+    tasks,
+    taskDeps,
+    runSend,
+    push: (ask, out) => push.answer({ ...ask, service: nameOf(ask.service) }, out),
+    card: (ask, out) => showExtendedCard({ pipeline, catalog, cards }, ask, out),
+    bridged(ask) {
+      const bridge = bridgeOf(ask.service);
+      return bridge === null ? null : (out) => runBridged(bridgedDeps, bridge, ask, out);
+    },
+  });
+
+  return {
+    routes: a2aRoutes({
+      admit: pipeline.admit,
+      door,
+      isService: (name) => isAgent(name) || bridgeOf(name) !== null,
+      limits: config.limits,
+      receipts: config.billing.receipts,
+      origin: options.origin,
+      keepAlive: createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS),
+      onError: options.onError,
+    }),
+    addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin }),
+    speaker: createAgentSpeaker({ ...talkDeps, catalog }),
+    look: createLook({ ...taskDeps, onError: options.onUnseen }),
+  };
+
+  /** What goes to the agent with a call that others may be made under. */
+  function runGift({ id, caller, lendable }: Call) {
+    if (lendable === 0n) return null;
+    const token = runTokens.issue({ parent: id, account: caller.account, key: caller.key?.hash ?? null }, now() + taskTtlMs);
+    return { token, url: config.publicUrl === null ? null : `${config.publicUrl}/api/v1`, budget: formatUsd(lendable) };
+  }
+}

@@ -1,0 +1,63 @@
+import type { FastifySchema } from 'fastify';
+
+const TAGS = ['Agents'];
+
+const POST =
+  'A2A 0.3 and 1.0 (header `A2A-Version`; without it 0.3, or what the method is of): one JSON-RPC 2.0 request such as `message/send` or `SendMessage`, or, below the ' +
+  'address of the agent, the routes of HTTP+JSON (`/message:send`, `/tasks/{id}`, …). A bare `{"message": …}` is answered with its task. Messages are billed: the estimate ' +
+  'is locked, and settled once when the task ends; everything else is free. Metadata of the reply tells its cost.';
+
+const ERROR_ANSWER = {
+  type: 'object',
+  description: 'A JSON-RPC error, or that of HTTP+JSON.',
+  properties: {
+    jsonrpc: { const: '2.0' },
+    id: { type: ['string', 'integer', 'null'] },
+    error: { type: 'object', properties: { code: { type: 'integer' }, message: { type: 'string' } }, additionalProperties: true },
+  },
+  additionalProperties: true,
+};
+
+const headers = {
+  type: 'object',
+  properties: {
+    'a2a-version': { type: 'string', description: '`0.3` or `1.0`' },
+    'x-max-cost': { type: 'string', description: 'USD that this message and all calls that the agent makes for it may cost together' },
+  },
+};
+
+const BODY = {
+  type: 'object',
+  properties: { jsonrpc: { const: '2.0' }, id: { type: ['string', 'integer'] }, method: { type: 'string' }, params: { type: 'object' } },
+  additionalProperties: true,
+};
+
+const example = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'message/send',
+  params: { message: { messageId: 'm-1', role: 'user', parts: [{ kind: 'text', text: 'Hello' }] } },
+};
+
+/** What the reference says of an address of A2A. It describes and does not validate. `all`: the address of all agents. `hide`: it is described at another place. */
+export function describeDoor(all: boolean, hide: boolean): Readonly<Record<'post' | 'get', FastifySchema>> {
+  const params = {
+    type: 'object',
+    properties: { '*': { type: 'string', description: 'Name of the agent, or `<provider id>:<name>`; routes of HTTP+JSON follow it' } },
+  };
+  const common = { tags: TAGS, hide, headers, ...(all ? {} : { params }), response: { default: ERROR_ANSWER } };
+  return {
+    post: {
+      ...common,
+      response: {
+        200: { type: 'object', description: 'The result, as JSON or as a stream of events.', additionalProperties: true },
+        default: ERROR_ANSWER,
+      },
+      summary: all ? 'Send a message to the agent that it names' : 'Send a message to an agent',
+      description: POST,
+      consumes: ['application/json', 'application/a2a+json'],
+      body: { ...BODY, examples: [example] },
+    },
+    get: { ...common, hide: true },
+  };
+}

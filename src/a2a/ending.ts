@@ -1,0 +1,52 @@
+import { readReportedUsage, type Offer, type ProviderFlag, type ReplyEnd, type Usage } from '#gateway';
+import type { A2aEvent } from './wire/read-result.ts';
+import { isTerminal } from './wire/task-state.ts';
+
+/** What a call's reply came to, for the door that writes it. */
+export interface A2aTail {
+  /** The result, or the last event, as JSON text in the client's version; null where a stream ended before one. */
+  readonly text: string | null;
+  /** What it says; null where there is none. */
+  readonly event: A2aEvent | null;
+  /** The agent's own words where it refused. */
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } | null;
+  /** Why a stream broke off whose task goes on; null where it did not. */
+  readonly cut: string | null;
+}
+
+const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
+
+/** What a message used that ended well: counted once; where the agent is priced by its use, what it reported of that. */
+export function usageOf(
+  { priceCap }: Pick<Offer, 'priceCap'>,
+  reported: unknown,
+): { readonly usage: Usage | null; readonly flags: readonly ProviderFlag[] } {
+  return priceCap === null ? { usage: { call: 1n }, flags: [] } : readReportedUsage(reported);
+}
+
+/**
+ * How a call ends whose last event this is: charged where the agent answered or its task is completed, free where the task failed, was rejected or canceled,
+ * pending where it goes on. `later`: the message went on with a task, whose use is charged with its first message.
+ */
+export function toEnd(offer: Offer, event: A2aEvent, tail: A2aTail, later: boolean): ReplyEnd {
+  const finishReason = event.kind === 'message' ? 'message' : event.state;
+  if (event.kind !== 'message' && !isTerminal(event.state)) return { ...FREE, outcome: 'pending', finishReason, tail };
+  if (event.kind !== 'message' && event.state !== 'completed') return { ...FREE, finishReason, tail };
+  const { usage, flags } = later ? { usage: { call: 1n }, flags: [] } : usageOf(offer, event.usage);
+  return { usage, flags, outcome: 'complete', estimated: false, finishReason, tail };
+}
+
+/** The agent refused: nothing is charged. */
+export const refusedEnd = (error: NonNullable<A2aTail['error']>): ReplyEnd => ({
+  ...FREE,
+  finishReason: `error ${error.code}`,
+  tail: { text: null, event: null, error, cut: null } satisfies A2aTail,
+});
+
+/** The stream is over, and its task is not. */
+export const pendingEnd = (tail: Partial<A2aTail>): ReplyEnd => ({
+  ...FREE,
+  outcome: 'pending',
+  finishReason: null,
+  tail: { text: null, event: null, error: null, cut: null, ...tail } satisfies A2aTail,
+});

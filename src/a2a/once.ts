@@ -1,0 +1,59 @@
+import { hash } from 'node:crypto';
+import { GatewayError, idempotencyError, isObject, newCallId, type Idempotency } from '#gateway';
+import type { Ask, Out } from './ask.ts';
+
+export interface OnceDeps {
+  readonly idempotency: Idempotency;
+  /** Shows a task as it is now: the outcome of a message that was sent before. */
+  readonly show: (ask: Ask, taskId: string, out: Out) => Promise<void>;
+}
+
+/** Sends a message once, whoever repeats it: `run` takes it to its end, and resolves with what is kept of its outcome (of `keptText` or `keptTask`), or null. */
+export type Once = (ask: Ask, service: string, messageId: string, out: Out, run: (callId: string) => Promise<string | null>) => Promise<void>;
+
+const AGAIN = 'tollgate/task';
+
+/** A result that is repeated as it was. */
+export const keptText = (text: string): string => text;
+/** A task that is shown as it is by then: of a stream the last event alone would be no answer. */
+export const keptTask = (taskId: string): string => JSON.stringify({ [AGAIN]: taskId });
+
+/** `messageId` is the idempotency key of A2A, for each account and service. */
+export function createOnce({ idempotency, show }: OnceDeps): Once {
+  return async (ask, service, messageId, out, run) => {
+    const { caller, version, params } = ask;
+    const use = {
+      account: caller.account,
+      key: `a2a ${hash('sha256', JSON.stringify([service, caller.run?.parent ?? null, messageId])).slice(0, 40)}`,
+      callId: newCallId(),
+      bodyHash: hash('sha256', JSON.stringify([version, params['message']])),
+    };
+    const beginning = await idempotency.begin(use);
+    if (beginning.kind === 'replay') {
+      const text = Buffer.from(beginning.body).toString();
+      const kept: unknown = JSON.parse(text);
+      const taskId = isObject(kept) ? kept[AGAIN] : undefined;
+      return typeof taskId === 'string' ? show(ask, taskId, out) : out.result(text);
+    }
+    if (beginning.kind !== 'new') throw repeated(beginning.kind);
+    let kept: string | null;
+    try {
+      kept = await run(use.callId);
+    } catch (error) {
+      await idempotency.abandon(use);
+      throw error;
+    }
+    if (kept === null) await idempotency.abandon(use);
+    else await idempotency.finish(use, { status: 200, headers: {}, body: Buffer.from(kept) });
+  };
+}
+
+function repeated(kind: 'conflict' | 'running' | 'lost'): GatewayError {
+  const { code, retryAfterS } = idempotencyError(kind);
+  const said = {
+    conflict: 'A message with this messageId was sent before, and said something else: a new message has a new messageId',
+    running: 'The message with this messageId is still being answered: ask for its task, or send it again later',
+    lost: 'The message with this messageId was charged once, but its answer was lost: send it with a new messageId to have it done again',
+  }[kind];
+  return new GatewayError(code, said, { param: 'message.messageId', ...(retryAfterS === undefined ? {} : { retryAfterS }) });
+}

@@ -1,0 +1,16 @@
+import type { Offer, TaskKey, TaskOwner } from '#gateway';
+import type { Ask, Out } from './ask.ts';
+import type { Link } from './link.ts';
+import type { PushConfig } from './wire/push-config.ts';
+
+/** Push notifications as the doors need them. */
+export interface Push {
+  /** Answers the operations on configurations, of the caller's own tasks. */
+  answer(ask: Ask, out: Out): Promise<void>;
+  /** Keeps the configuration that came with a message, for the task that it began. */
+  keep(ask: Ask, service: string, taskId: string, config: PushConfig): Promise<void>;
+  /** Where the agent of an offer can tell of the task that a message begins; null where the gateway does not know its own address. */
+  ownWebhook(offer: Offer, owner: TaskOwner): string | null;
+  /** Tells of what was seen of a task, in the version of the link; returns at once. */
+  notify(key: TaskKey, link: Pick<Link, 'version'>, value: unknown): void;
+}

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { Catalog, JsonLimits, Tasks, Webhooks } from '#gateway';
+import type { Push } from '../push-door.ts';
+import { createOwnAddresses } from './own-address.ts';
+import { createPushConfigs } from './push-configs.ts';
+import { createPushRelay } from './push-relay.ts';
+import { pushRoutes } from './push-routes.ts';
+import { createPushedEvents } from './pushed-events.ts';
+
+export interface CreatePushOptions {
+  readonly webhooks: Webhooks;
+  readonly tasks: Pick<Tasks, 'find' | 'saw'>;
+  readonly catalog: Pick<Catalog, 'offers'>;
+  /** Whether clients' receivers may be on this machine and its networks, and without TLS. */
+  readonly allowPrivate: boolean;
+  readonly publicUrl: string | null;
+  /** 32 bytes that all gateways of one database share. */
+  readonly secret: Uint8Array;
+  readonly limits: JsonLimits;
+  readonly now: () => number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Push notifications as one thing: clients' configurations, what is sent to them, and our own webhook at the agents. */
+export interface PushNotifications extends Push {
+  /** Our own webhook. Register it at the root. */
+  readonly routes: FastifyPluginAsync;
+}
+
+export function createPush({ webhooks, tasks, catalog, allowPrivate, limits, onError, ...own }: CreatePushOptions): PushNotifications {
+  const addresses = createOwnAddresses(own);
+  const notify = createPushRelay({ webhooks, onError });
+  const offer = (id: string) => catalog.offers('agent').find((one) => one.id === id) ?? null;
+  return {
+    ...createPushConfigs({ webhooks, tasks, allowPrivate }),
+    notify,
+    ownWebhook: ({ id, service }, owner) => addresses.urlFor({ offerId: id, service, taskId: null, ...owner }),
+    routes: pushRoutes({ addresses, limits, onEvent: createPushedEvents({ tasks, offer, notify }) }),
+  };
+}

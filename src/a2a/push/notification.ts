@@ -1,0 +1,67 @@
+import { isObject, WEBHOOK_BODY_BYTES_MAX, type JsonObject, type WebhookContent, type WebhookEvent } from '#gateway';
+import { eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '../wire/event.ts';
+import { translateEvent } from '../wire/translate-result.ts';
+import type { A2aVersion } from '../wire/version.ts';
+
+/** As the SDKs of the versions send it (1.0 section 11.2; 0.3 section 9.5). */
+const CONTENT_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json' } as const satisfies Record<A2aVersion, string>;
+
+/**
+ * What clients' webhooks are told of an event of a task, in the version that each client speaks; null for what is no event. The same event seen twice, on
+ * whatever path, is one; only a part that is appended to an artifact may say the same as the one before and mean more.
+ */
+export function notificationOf(version: A2aVersion, value: unknown): WebhookEvent | null {
+  const event = eventOf(version, value);
+  if (event === null || event.kind === 'message') return null;
+  return {
+    identity: event.kind === 'artifact' && event.value['append'] === true ? null : JSON.stringify([event.kind, event.value]),
+    contentOf: (form) => (form === '0.3' || form === '1.0' ? contentOf(version, form, event) : null),
+  };
+}
+
+function contentOf(version: A2aVersion, form: A2aVersion, event: EventValue): WebhookContent | null {
+  const contentType = CONTENT_TYPES[form];
+  const body = bodyOf(form, inForm(version, form, event));
+  if (body === null) return null;
+  if (Buffer.byteLength(body) <= WEBHOOK_BODY_BYTES_MAX) return { contentType, body };
+  // Who is told of the change can ask for the rest.
+  const short = shortened(event);
+  const shortBody = short === null ? null : bodyOf(form, inForm(version, form, short));
+  return shortBody === null ? null : { contentType, body: shortBody };
+}
+
+/** The event in the version that its reader speaks. */
+function inForm(version: A2aVersion, form: A2aVersion, { kind, value }: EventValue): EventValue {
+  const wrapped = version === '1.0' ? { [WRAPPERS[kind]]: value } : { ...value, kind: KIND_NAMES[kind] };
+  return eventOf(form, translateEvent(version, form, wrapped)) ?? { kind, value };
+}
+
+/** 1.0 sends what it streams (section 4.3.3). 0.3 sends the task (section 9.5): of an update, what it says of the task. */
+function bodyOf(form: A2aVersion, { kind, value }: EventValue): string | null {
+  if (form === '1.0') return JSON.stringify({ [WRAPPERS[kind]]: value });
+  if (kind === 'task') return JSON.stringify({ ...value, kind: 'task' });
+  if (kind !== 'status') return null;
+  const { taskId, contextId, status } = value;
+  return JSON.stringify({ kind: 'task', id: taskId, contextId, status });
+}
+
+const SHORT_MEMBERS: Readonly<Record<EventKind, readonly string[] | null>> = {
+  task: ['kind', 'id', 'contextId', 'status'],
+  status: ['kind', 'taskId', 'contextId', 'status', 'final'],
+  artifact: null,
+  message: null,
+};
+
+/** Where the task stands, without what was said and made; null where nothing is left of it. */
+function shortened({ kind, value }: EventValue): EventValue | null {
+  const members = SHORT_MEMBERS[kind];
+  if (members === null) return null;
+  const kept = Object.fromEntries(members.flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])));
+  return { kind, value: { ...kept, status: withoutMessage(value['status']) } };
+}
+
+function withoutMessage(status: unknown): JsonObject {
+  if (!isObject(status)) return {};
+  const { state, timestamp } = status;
+  return { state, ...(timestamp === undefined ? {} : { timestamp }) };
+}

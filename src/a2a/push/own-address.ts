@@ -1,0 +1,49 @@
+import { createSealedTexts, type TaskOwner } from '#gateway';
+
+/** What one of our own webhooks is for. The agent that was given it can tell of nothing else. */
+export interface OwnAddress extends TaskOwner {
+  /** The offer whose agent was given it. */
+  readonly offerId: string;
+  readonly service: string;
+  /** null for one that was given with the message that begins the task. */
+  readonly taskId: string | null;
+}
+
+/** The gateway's own webhooks at agents. Nothing is kept of them: the address itself says what it is for, sealed, to nobody else. */
+export interface OwnAddresses {
+  /** The URL to give to an agent; null where the gateway does not know its own. */
+  urlFor(address: OwnAddress): string | null;
+  /** What the path of a notification is for; null for what is not ours, or too old. */
+  open(sealed: string): OwnAddress | null;
+}
+
+export interface OwnAddressesOptions {
+  /** 32 bytes that all gateways of one database share. */
+  readonly secret: Uint8Array;
+  /** Origin that the world reaches this gateway at, without a slash at its end; null where that is not known. */
+  readonly publicUrl: string | null;
+  readonly now: () => number;
+}
+
+/** Names of services cannot have `~`, so that none is hidden behind this path. */
+export const PUSH_PATH = '/a2a/~push/';
+
+const TTL_MS = 60 * 24 * 3_600_000;
+const SEALED_CHARS_MAX = 4_096;
+const PURPOSE = 'a2a push';
+
+export function createOwnAddresses({ secret, publicUrl, now }: OwnAddressesOptions): OwnAddresses {
+  const texts = createSealedTexts(secret);
+  return {
+    urlFor({ offerId, service, taskId, account, run }) {
+      if (publicUrl === null) return null;
+      return publicUrl + PUSH_PATH + texts.seal(PURPOSE, JSON.stringify([now() + TTL_MS, offerId, service, taskId, account, run]));
+    },
+    open(sealed) {
+      const text = sealed.length > SEALED_CHARS_MAX ? null : texts.open(PURPOSE, sealed);
+      if (text === null) return null;
+      const [until, offerId, service, taskId, account, run] = JSON.parse(text) as [number, string, string, string | null, string, string | null];
+      return until > now() ? { offerId, service, taskId, account, run } : null;
+    },
+  };
+}

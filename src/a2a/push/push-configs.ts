@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import {
+  isObject,
+  outboundUrlFault,
+  ownerOf,
+  WEBHOOK_NAME_CHARS_MAX,
+  WEBHOOKS_PER_TASK_MAX,
+  type JsonObject,
+  type TaskKey,
+  type TaskOwner,
+  type Tasks,
+  type Webhook,
+  type Webhooks,
+} from '#gateway';
+import type { Ask, Out } from '../ask.ts';
+import type { Push } from '../push-door.ts';
+import { keyOf } from '../tasks-of-agents.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import type { Operation } from '../wire/methods.ts';
+import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-config.ts';
+import type { A2aVersion } from '../wire/version.ts';
+
+export interface PushConfigsOptions {
+  readonly webhooks: Pick<Webhooks, 'set' | 'list' | 'delete'>;
+  readonly tasks: Pick<Tasks, 'find'>;
+  /** Whether clients' receivers may be on this machine and its networks, and without TLS. */
+  readonly allowPrivate: boolean;
+}
+
+type PushOperation = Extract<Operation, `push-${string}`>;
+
+/** A configuration with everything that it has once it is kept. */
+type KeptConfig = PushConfig & { readonly id: string; readonly taskId: string };
+
+/** What a header may hold. */
+const HEADER_TEXT = /^[!-~](?:[ -~]*[!-~])?$/;
+
+/**
+ * Push notification configurations of the caller's own tasks, for agents of every kind: the gateway tells of what it sees of them. Throws A2aError
+ * `TaskNotFound`, also for a configuration that there is not (1.0 section 3.1.8), or `InvalidParams`.
+ */
+export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigsOptions): Pick<Push, 'answer' | 'keep'> {
+  const set = async (key: TaskKey, owner: TaskOwner, version: A2aVersion, asked: PushConfig, path: string): Promise<KeptConfig> => {
+    checkConfig(asked, path);
+    // A client of 0.3 that names none means the only one that it has.
+    const config = { ...asked, id: asked.id ?? (version === '0.3' ? key.taskId : randomUUID()), taskId: key.taskId };
+    if (!(await webhooks.set(key, owner, toWebhook(version, config))))
+      throw new A2aError('InvalidParams', `There are too many push notification configurations: ${WEBHOOKS_PER_TASK_MAX} of a task is the most`);
+    return config;
+  };
+
+  const checkConfig = ({ id, url, token, authentication }: PushConfig, path: string) => {
+    const fault = outboundUrlFault(url, { allowPrivate });
+    if (fault !== null) throw wrong(`${path}url`, fault);
+    if (id !== null && id.length > WEBHOOK_NAME_CHARS_MAX) throw wrong(`${path}id`, `must have at most ${WEBHOOK_NAME_CHARS_MAX} characters`);
+    if (id?.includes('\0')) throw wrong(`${path}id`, 'holds the character U+0000, which cannot be stored');
+    if (token !== null && !HEADER_TEXT.test(token)) throw wrong(`${path}token`, 'must be printable ASCII: it is sent in a header');
+    const credentials = authentication?.credentials ?? null;
+    if (credentials !== null && !HEADER_TEXT.test(credentials))
+      throw wrong(`${path}authentication.credentials`, 'must be printable ASCII: it is sent in a header');
+  };
+
+  const find = async (key: TaskKey, owner: TaskOwner, id: string | null): Promise<KeptConfig> => {
+    const all = await webhooks.list(key, owner);
+    // 0.3 need not name one; a configuration that was made without a name has the task's.
+    const found = id === null ? (all.find(({ name }) => name === key.taskId) ?? all[0]) : all.find(({ name }) => name === id);
+    if (!found) throw new A2aError('TaskNotFound', 'There is no such push notification configuration', { metadata: { taskId: key.taskId } });
+    return configOf(key, found);
+  };
+
+  const results = {
+    'push-set': async (key, owner, { version, params }) => {
+      const asked = readPushConfig(version, params);
+      if (typeof asked === 'string') throw new A2aError('InvalidParams', asked, { param: /^[\w.[\]]+/.exec(asked)?.[0] });
+      return writePushConfig(version, await set(key, owner, version, asked, version === '1.0' ? '' : 'pushNotificationConfig.'));
+    },
+    'push-get': async (key, owner, { version, params }) => writePushConfig(version, await find(key, owner, idIn(version, params))),
+    'push-list': async (key, owner, { version }) => {
+      const all = (await webhooks.list(key, owner)).map((webhook) => writePushConfig(version, configOf(key, webhook)));
+      return version === '1.0' ? { configs: all } : all;
+    },
+    'push-delete': async (key, owner, { version, params }) => {
+      const id = idIn(version, params);
+      if (id === null) throw wrong(version === '1.0' ? 'id' : 'pushNotificationConfigId', 'must be a string: the id of a configuration');
+      await webhooks.delete(key, owner, id);
+      return version === '1.0' ? {} : null;
+    },
+  } satisfies Record<PushOperation, (key: TaskKey, owner: TaskOwner, ask: Ask) => Promise<unknown>>;
+
+  return {
+    async answer(ask: Ask, out: Out) {
+      const key = keyOf(ask.service, taskIdIn(ask));
+      const owner = ownerOf(ask.caller);
+      const task = await tasks.find(key, owner);
+      if (task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: key.taskId } });
+      await out.result(JSON.stringify(await results[ask.operation as PushOperation](key, owner, ask)));
+    },
+
+    async keep({ caller, version }, service, taskId, config) {
+      await set(keyOf(service, taskId), ownerOf(caller), version, config, INLINE_PATHS[version]);
+    },
+  };
+}
+
+const INLINE_PATHS = {
+  '0.3': 'configuration.pushNotificationConfig.',
+  '1.0': 'configuration.taskPushNotificationConfig.',
+} as const satisfies Record<A2aVersion, string>;
+
+const wrong = (param: string, fault: string) => new A2aError('InvalidParams', `${param} ${fault}`, { param });
+
+/** 1.0 calls the task `taskId` everywhere, 0.3 only where the configuration is given. */
+function taskIdIn({ operation, version, params }: Ask): string {
+  const name = version === '1.0' || operation === 'push-set' ? 'taskId' : 'id';
+  const taskId = params[name];
+  if (typeof taskId !== 'string' || taskId === '') throw wrong(name, 'must be a string: the id of a task');
+  return taskId;
+}
+
+function idIn(version: A2aVersion, params: JsonObject): string | null {
+  const id = params[version === '1.0' ? 'id' : 'pushNotificationConfigId'];
+  return typeof id === 'string' && id !== '' ? id : null;
+}
+
+function toWebhook(version: A2aVersion, { id, url, token, authentication }: KeptConfig): Webhook {
+  const credentials = authentication?.credentials ?? null;
+  return {
+    name: id,
+    form: version,
+    url,
+    headers: {
+      ...(token === null ? {} : { 'x-a2a-notification-token': token }),
+      ...(authentication === null || credentials === null ? {} : { authorization: `${authentication.scheme} ${credentials}` }),
+    },
+    notes: JSON.stringify({ token, authentication }),
+  };
+}
+
+function configOf({ taskId }: TaskKey, { name, url, notes }: Webhook): KeptConfig {
+  const said = JSON.parse(notes) as Pick<PushConfig, 'token' | 'authentication'> | null;
+  const { token = null, authentication = null } = isObject(said) ? said : {};
+  return { id: name, taskId, url, token, authentication };
+}

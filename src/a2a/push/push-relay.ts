@@ -1,0 +1,50 @@
+import type { TaskKey, WebhookEvent, Webhooks } from '#gateway';
+import type { A2aVersion } from '../wire/version.ts';
+import { notificationOf } from './notification.ts';
+
+/**
+ * Tells the webhooks of a task's clients what was seen of it, by whatever path: a reply, a stream, a look at it, the agent's own notification. Returns at
+ * once and never throws; what it is told of one task one after the other, is sent in that order.
+ */
+export type Notify = (key: TaskKey, seen: { readonly version: A2aVersion }, value: unknown) => void;
+
+export interface PushRelayOptions {
+  readonly webhooks: Pick<Webhooks, 'has' | 'deliver'>;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Events of one task that wait for the database. An agent that streams faster has its oldest ones dropped. */
+const WAITING_MAX = 1_000;
+
+export function createPushRelay({ webhooks, onError }: PushRelayOptions): Notify {
+  const waiting = new Map<string, WebhookEvent[]>();
+
+  const drain = async (name: string, key: TaskKey, events: WebhookEvent[]) => {
+    try {
+      // Most tasks have no webhook: a stream of a thousand parts asks for one a few times, not a thousand times.
+      while (events.length > 0) {
+        const batch = events.splice(0);
+        if (await webhooks.has(key)) for (const event of batch) await webhooks.deliver(key, event);
+      }
+    } catch (error) {
+      onError(error);
+    } finally {
+      waiting.delete(name);
+    }
+  };
+
+  return (key, { version }, value) => {
+    const event = notificationOf(version, value);
+    if (event === null) return;
+    const name = JSON.stringify([key.primitive, key.service, key.taskId]);
+    const events = waiting.get(name);
+    if (events) {
+      if (events.length >= WAITING_MAX) events.shift();
+      events.push(event);
+      return;
+    }
+    const first = [event];
+    waiting.set(name, first);
+    void drain(name, key, first);
+  };
+}

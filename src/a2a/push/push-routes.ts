@@ -1,0 +1,90 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError, parseJson, type JsonLimits, type TaskKey } from '#gateway';
+import { keyOf } from '../tasks-of-agents.ts';
+import { WRAPPERS } from '../wire/event.ts';
+import { readEvent, type A2aEvent } from '../wire/read-result.ts';
+import { ID_CHARS_MAX } from '../wire/read-send.ts';
+import type { A2aVersion } from '../wire/version.ts';
+import { PUSH_PATH, type OwnAddress, type OwnAddresses } from './own-address.ts';
+
+/** What an agent told of a task of its own. */
+export interface PushedEvent {
+  readonly key: TaskKey;
+  readonly address: OwnAddress;
+  readonly version: A2aVersion;
+  readonly event: A2aEvent;
+  /** As it came. */
+  readonly value: unknown;
+}
+
+export interface PushRoutesOptions {
+  readonly addresses: Pick<OwnAddresses, 'open'>;
+  readonly limits: JsonLimits;
+  /** Resolves with false where there is no such task of the one whom the address is for. */
+  readonly onEvent: (pushed: PushedEvent) => Promise<boolean>;
+}
+
+const BODY_BYTES_MAX = 1024 * 1024;
+/** Notifications of one offer that are worked on at once. */
+const AT_ONCE_MAX = 32;
+
+/**
+ * `POST /a2a/~push/<sealed>`: where agents tell the gateway of their tasks. Whoever has the address may; nobody else learns that there is anything. Register
+ * it at the root.
+ */
+export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): FastifyPluginAsync {
+  const running = new Map<string, number>();
+
+  return async (app) => {
+    app.removeAllContentTypeParsers();
+    // Agents say application/json, application/a2a+json, or forget it.
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+
+    app.post<{ Params: { '*': string } }>(
+      `${PUSH_PATH}*`,
+      {
+        bodyLimit: BODY_BYTES_MAX,
+        schema: { hide: true },
+        // Before the body is read: a stranger's is not.
+        onRequest: async (request) => {
+          if (addresses.open(request.params['*']) === null) throw unknown();
+        },
+      },
+      async (request, reply) => {
+        const address = addresses.open(request.params['*']);
+        if (address === null) throw unknown();
+        const { offerId } = address;
+        const atOnce = running.get(offerId) ?? 0;
+        if (atOnce >= AT_ONCE_MAX) throw new GatewayError('rate_limit_exceeded', 'Too many notifications at once', { retryAfterS: 1 });
+        running.set(offerId, atOnce + 1);
+        try {
+          const pushed = readPushed(address, parseJson(request.body as Buffer, limits));
+          if (!(await onEvent(pushed))) throw unknown();
+        } finally {
+          const left = running.get(offerId)! - 1;
+          if (left === 0) running.delete(offerId);
+          else running.set(offerId, left);
+        }
+        return reply.code(204).send();
+      },
+    );
+  };
+}
+
+const unknown = () => new GatewayError('not_found', 'No such endpoint');
+
+/** Of either version: 1.0 wraps the event, 0.3 sends the task as it is. Throws GatewayError `invalid_request` for what is neither, or of another task. */
+function readPushed(address: OwnAddress, value: unknown): PushedEvent {
+  const version = versionOf(value);
+  const event = readEvent(version, value);
+  const taskId = event?.taskId ?? null;
+  if (event === null || event.kind === 'message' || taskId === null || taskId.length > ID_CHARS_MAX)
+    throw new GatewayError('invalid_request', 'The body must be a task or an update of one: a StreamResponse of A2A 1.0, or a Task of 0.3');
+  if (address.taskId !== null && address.taskId !== taskId)
+    throw new GatewayError('invalid_request', 'This address is for the notifications of another task');
+  return { key: keyOf(address.service, taskId), address, version, event, value };
+}
+
+function versionOf(value: unknown): A2aVersion {
+  return typeof value === 'object' && value !== null && Object.values(WRAPPERS).some((name) => Object.hasOwn(value, name)) ? '1.0' : '0.3';
+}

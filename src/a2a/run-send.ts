@@ -1,0 +1,181 @@
+import {
+  GatewayError,
+  isObject,
+  MoneyError,
+  NO_PREFERENCES,
+  ownerOf,
+  parseUsd,
+  toGatewayError,
+  type Call,
+  type CallRequest,
+  type Catalog,
+  type MicroUsd,
+  type Pipeline,
+  type SettledFrame,
+  type Task,
+  type Tasks,
+} from '#gateway';
+import type { Ask, Out } from './ask.ts';
+import type { A2aTail } from './ending.ts';
+import { followUpOf } from './follow-up.ts';
+import { withCost } from './metadata.ts';
+import { keptTask, keptText, type Once } from './once.ts';
+import type { PaymentTasks } from './payment-required.ts';
+import { pinned, resolveAgent } from './resolve.ts';
+import { createSendTalk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
+import { keyOf } from './tasks-of-agents.ts';
+import { A2aError } from './wire/a2a-error.ts';
+import type { PushConfig } from './wire/push-config.ts';
+import { readSend, type SendParams } from './wire/read-send.ts';
+import { isTerminal } from './wire/task-state.ts';
+
+export interface RunSendDeps extends SendTalkDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  readonly once: Once;
+  readonly payments: PaymentTasks;
+  /** Keeps the configuration of push notifications that came with a message, for the task that it began. */
+  readonly keepPush: (ask: Ask, service: string, taskId: string, config: PushConfig) => Promise<void>;
+}
+
+export type RunSend = (ask: Ask, out: Out) => Promise<void>;
+
+/** A message that a client has left is sent all the same: leaving never cancels a task. */
+const NEVER = new AbortController().signal;
+
+/** Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what is wrong before anything was written. */
+export function createRunSend(deps: RunSendDeps): RunSend {
+  return async (asked, out) => {
+    const fields = readSend(asked.version, asked.params);
+    if (typeof fields === 'string') throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
+    const { ask, taskId } = withoutUnpaid(deps, asked, fields);
+    const { service } = resolveAgent(deps.catalog, ask.service);
+    const task = taskId === null ? null : await deps.tasks.find(keyOf(service, taskId), ownerOf(ask.caller));
+    if (taskId !== null && task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
+    await deps.once(ask, service, fields.messageId, out, (callId) => run(deps, ask, fields, task, service, callId, out));
+  };
+}
+
+/** Runs the call and writes its answer. Resolves with what is kept for who sends the message again; null for nothing. */
+async function run(
+  deps: RunSendDeps,
+  ask: Ask,
+  fields: SendParams,
+  task: Task | null,
+  service: string,
+  callId: string,
+  out: Out,
+): Promise<string | null> {
+  const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
+  const talk = createSendTalk(deps, { ...ask, later: task?.live === true, covered, waits: false, pushes: fields.pushConfig !== null });
+  let call: Call | null = null;
+  try {
+    call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, await stickyOffer(deps, ask, fields, service)), callId);
+    for await (const frame of deps.pipeline.run(call, NEVER)) {
+      if (frame.type === 'data') await out.event(Buffer.from(frame.bytes).toString());
+      if (frame.type !== 'settled') continue;
+      await talk.noted();
+      return await write(deps, ask, fields, service, call, frame, out);
+    }
+    return null;
+  } catch (error) {
+    if (call === null || covered || !asksForMoney(error)) throw error;
+    const amount =
+      call.candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), call.candidates[0]!.estimate) + call.lendable;
+    const { account } = ask.caller;
+    await out.result(deps.payments.unpaid({ account, service, contextId: fields.contextId }, toGatewayError(error), amount, ask.version));
+    return null;
+  }
+}
+
+async function write(
+  deps: RunSendDeps,
+  ask: Ask,
+  { pushConfig }: SendParams,
+  service: string,
+  call: Call,
+  settled: SettledFrame,
+  out: Out,
+): Promise<string | null> {
+  const { text, event, error, cut } = settled.tail as A2aTail;
+  if (error !== null) {
+    await out.refused(error);
+    return null;
+  }
+  const taskId = event?.taskId ?? null;
+  if (pushConfig !== null && event !== null && event.kind !== 'message' && taskId !== null) await deps.keepPush(ask, service, taskId, pushConfig);
+  if (cut !== null) await out.fail(new GatewayError('provider_unavailable', cut));
+  if (text === null) {
+    if (cut === null) await out.close();
+    return null;
+  }
+  const over = event?.kind === 'message' || isTerminal(event?.state ?? null);
+  const shown = call.free === null ? withCost(text, call.id, over ? settled : null) : text;
+  await out.result(shown);
+  return event?.kind === 'task' || event?.kind === 'message' ? keptText(shown) : taskId === null ? null : keptTask(taskId);
+}
+
+/** A message to a task that waits for money is a new one: the task is nobody's. */
+function withoutUnpaid({ payments }: RunSendDeps, ask: Ask, { taskId }: SendParams): { readonly ask: Ask; readonly taskId: string | null } {
+  if (taskId === null || !payments.isOne(ask.caller.account, taskId)) return { ask, taskId };
+  const { message, ...rest } = ask.params;
+  const { taskId: _unpaid, ...said } = message as Record<string, unknown>;
+  const params = { message: said, ...rest };
+  return { ask: { ...ask, params, paramsText: JSON.stringify(params) }, taskId: null };
+}
+
+/** The provider that served this context before: another one knows nothing of it. */
+async function stickyOffer({ tasks }: RunSendDeps, ask: Ask, { contextId }: SendParams, service: string): Promise<string | null> {
+  if (contextId === null) return null;
+  const page = await tasks.list(ownerOf(ask.caller), { primitive: 'agent', service, contextId, limit: 1 });
+  return page.tasks[0]?.offerId ?? null;
+}
+
+function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: SendTalk, covered: boolean, sticky: string | null): CallRequest {
+  const offerId = task?.offerId ?? sticky;
+  return {
+    primitive: 'agent',
+    caller: ask.caller,
+    requestId: ask.requestId,
+    targets: [offerId === null ? ask.service : pinned(offerId)],
+    preferences: NO_PREFERENCES,
+    stickyKey: fields.contextId === null ? null : `${ask.caller.account} a2a ${fields.contextId}`,
+    images: 0,
+    stream: ask.operation === 'stream',
+    exchange: talk,
+    free: covered ? 'message/send' : null,
+    budget: covered ? null : budgetOf(ask),
+    estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
+    facts: {
+      'a2a.protocol.version': ask.version,
+      ...(ask.rpcId === null ? {} : { 'jsonrpc.request.id': ask.rpcId }),
+      ...(fields.contextId === null ? {} : { 'a2a.context.id': fields.contextId }),
+    },
+    metadata: null,
+    traceparent: ask.traceparent,
+    wantsReceipt: ask.wantsReceipt,
+  };
+}
+
+const MAX_COST = 'tollgate/max_cost';
+
+/** The most that the run may cost, from the request's metadata or the header. Throws GatewayError `invalid_request`. */
+function budgetOf({ params, maxCost }: Ask): MicroUsd | null {
+  const metadata = params['metadata'];
+  const said = isObject(metadata) ? metadata[MAX_COST] : undefined;
+  const value = said ?? maxCost;
+  if (value === null || value === undefined) return null;
+  try {
+    if (typeof value === 'string' || typeof value === 'number') return parseUsd(value, said === undefined ? 'x-max-cost' : MAX_COST);
+  } catch (error) {
+    if (!(error instanceof MoneyError)) throw error;
+    throw new GatewayError('invalid_request', error.message, { param: MAX_COST, cause: error });
+  }
+  throw new GatewayError('invalid_request', `${MAX_COST} must be an amount of USD, such as "0.25"`, { param: MAX_COST });
+}
+
+/** Whether an error says that the caller has to pay before the call is made. */
+export function asksForMoney(error: unknown): boolean {
+  const { code } = toGatewayError(error);
+  return code === 'insufficient_balance' || code === 'escrow_not_setup' || code === 'insufficient_payment';
+}

@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  onceOnly,
+  ownerOf,
+  type Call,
+  type Conversation,
+  type Offer,
+  type ReplyEnd,
+  type Send,
+  type TaskKey,
+  type TaskOwner,
+  type Tasks,
+} from '#gateway';
+import { broken, readAgent } from './agent-reply.ts';
+import { agentRequest, type RunGift } from './agent-request.ts';
+import type { Ask } from './ask.ts';
+import type { Cards } from './cards/card-cache.ts';
+import type { CardFacts } from './cards/read-card.ts';
+import { pendingEnd, refusedEnd, toEnd, type A2aTail } from './ending.ts';
+import { chooseLink, type Link } from './link.ts';
+import { keyOf, sightOf } from './tasks-of-agents.ts';
+import { readEvent, type A2aEvent } from './wire/read-result.ts';
+import { ID_CHARS_MAX } from './wire/read-send.ts';
+import { isInterrupted, isTerminal } from './wire/task-state.ts';
+import { translateError } from './wire/translate-error.ts';
+import { translateResult } from './wire/translate-result.ts';
+import type { Operation } from './wire/methods.ts';
+
+export interface SendTalkDeps {
+  readonly cards: Pick<Cards, 'facts'>;
+  readonly tasks: Tasks;
+  /** What an agent is given that may make calls in the name of this one's consumer; null for none. */
+  readonly runGift: (call: Call) => RunGift | null;
+  /** Where an agent can tell of the task that a message begins; null where the gateway does not know its own address. */
+  readonly ownWebhook: (offer: Offer, owner: TaskOwner) => string | null;
+  /** Told of what an event of a task says, whoever else may want to know: the client's webhooks. */
+  readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
+  readonly replyBytesMax: number;
+  readonly taskTtlMs: number;
+  /** Told of tasks whose end could not be noted; they are looked at later. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> {
+  /** The message goes on with a task that has not ended. */
+  readonly later: boolean;
+  /** All that the task costs is charged with its first message, so that this call is a free one. */
+  readonly covered: boolean;
+  /** The call lasts until its task ends or asks for something, also where the agent answers at once: whoever called has no way to ask for the task. */
+  readonly waits: boolean;
+  /** The client asked to be told of the task: that is for the gateway to do, and not for the agent. */
+  readonly pushes: boolean;
+}
+
+/** The native side of a message to an agent: its data frames are events, JSON text in the client's version, its tail is an A2aTail. */
+export interface SendTalk extends Conversation {
+  /** When this resolves, the task that has ended is noted as such and all its calls are settled. */
+  noted(): Promise<void>;
+}
+
+const WAIT_MIN_MS = 500;
+const WAIT_MAX_MS = 5_000;
+
+/**
+ * Sends a message to an agent and reads what comes of it. A task is noted, and its lock kept, before the client hears of it; from then on nothing that
+ * befalls the connection is an error of the call, since the task goes on: its end is seen by another way.
+ */
+export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
+  const { tasks } = deps;
+  let call: Call | null = null;
+  /** The task that has ended, with what is to be noted of it once this call is settled. */
+  let ended: { readonly key: TaskKey; readonly sight: NonNullable<ReturnType<typeof sightOf>> } | null = null;
+  let noting: Promise<void> = Promise.resolve();
+
+  const note = (except: string | undefined) => {
+    if (ended === null) return;
+    const { key, sight } = ended;
+    ended = null;
+    noting = tasks.saw(key, sight, except).then(() => {}, deps.onError);
+  };
+
+  /** Notes the task of an event. Throws UpstreamFailure where it is none that this call can be about. */
+  const begin = async (offer: Offer, { taskId, contextId, state }: A2aEvent): Promise<TaskKey> => {
+    if (taskId === null || taskId.length > ID_CHARS_MAX) throw broken(`the agent's task has no id of 1 to ${ID_CHARS_MAX} characters`, null);
+    const key = keyOf(offer.service, taskId);
+    const { id, caller, candidates } = call!;
+    const price = candidates.find(({ offer: { id: of } }) => of === offer.id)!.price.id;
+    const begun = await tasks.begin(
+      {
+        ...key,
+        ...ownerOf(caller),
+        offerId: offer.id,
+        provider: offer.provider.id,
+        contextId,
+        state: state ?? 'submitted',
+        notes: '{}',
+        ttlMs: deps.taskTtlMs,
+      },
+      // A task that is at its end already is settled with this call.
+      ask.covered || isTerminal(state) ? null : { callId: id, price },
+    );
+    if (begun === 'taken') throw broken("the agent's task has the id of another one", null);
+    return key;
+  };
+
+  /** Asks for the task until it has ended, or waits for its client. */
+  async function* wait(offer: Offer, send: Send, link: Link, key: TaskKey, signal: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const params = { id: key.taskId };
+    for (let pauseMs = WAIT_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, WAIT_MAX_MS)) {
+      await sleep(pauseMs, undefined, { signal });
+      const asked = {
+        operation: 'get',
+        version: link.version,
+        params,
+        paramsText: JSON.stringify(params),
+        id: call!.id,
+        requestId: ask.requestId,
+      } as const;
+      const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
+      for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
+        if (said.kind === 'error') return pendingEnd({ cut: `The agent does not show its task: ${said.error.message}` });
+        const event = readEvent(link.version, said.value);
+        if (event === null || event.taskId !== key.taskId) throw broken('the agent answered with another task', reply.status);
+        const value = translateResult('send', link.version, ask.version, link.version === '1.0' ? { task: said.value } : said.value);
+        if (!isTerminal(event.state) && !isInterrupted(event.state)) break;
+        if (isTerminal(event.state)) ended = { key, sight: sightOf(offer, event)! };
+        if (ask.covered) note(undefined);
+        if (ask.covered) await noting;
+        return toEnd(offer, event, { text: JSON.stringify(value), event, error: null, cut: null }, ask.later);
+      }
+    }
+  }
+
+  const webhookOf = (offer: Offer, { push }: CardFacts) =>
+    ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call!.caller)) : null } : {};
+
+  async function* converse(offer: Offer, send: Send, signal: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const facts = await deps.cards.facts(offer);
+    const link = chooseLink(offer, facts, ask.version);
+    const operation: Operation = ask.operation === 'stream' && facts.streaming && link.binding !== 'bare' ? 'stream' : 'send';
+    let key: TaskKey | null = null;
+    let state: A2aEvent['state'] = null;
+    try {
+      const { version, params, paramsText, requestId, extensions } = ask;
+      const asked = {
+        operation,
+        version,
+        params,
+        paramsText,
+        id: call!.id,
+        requestId,
+        extensions,
+        run: deps.runGift(call!),
+        ...webhookOf(offer, facts),
+      };
+      const reply = await send(agentRequest(link, asked)).head;
+      for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
+        if (said.kind === 'error') {
+          if (key !== null) return pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
+          return refusedEnd(translateError(link.version, ask.version, said.error));
+        }
+        const event = readEvent(link.version, said.value);
+        if (event === null) throw broken('the agent answered with neither a message nor a task', reply.status);
+        const text =
+          link.version === ask.version && link.binding !== 'bare'
+            ? said.text
+            : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
+        const tail: A2aTail = { text, event, error: null, cut: null };
+        if (event.kind === 'message') return toEnd(offer, event, tail, ask.later);
+        if (key === null) key = await begin(offer, event);
+        else if (event.taskId !== key.taskId) throw broken('the agent speaks of another task than before', reply.status);
+        else if (event.state !== null && event.state !== state && !isTerminal(event.state)) {
+          const sight = sightOf(offer, event);
+          if (sight) await tasks.saw(key, sight);
+        }
+        state = event.state ?? state;
+        deps.notify(key, link, said.value);
+        if (isTerminal(event.state)) {
+          ended = { key, sight: sightOf(offer, event)! };
+          if (ask.covered) note(undefined);
+          if (ask.covered) await noting;
+          return toEnd(offer, event, tail, ask.later);
+        }
+        if (operation === 'send' && (!ask.waits || isInterrupted(event.state))) return toEnd(offer, event, tail, ask.later);
+        yield Buffer.from(text);
+      }
+      if (key === null) throw broken('the agent ended its answer before it said anything', reply.status);
+      if (ask.waits && !isInterrupted(state)) return yield* wait(offer, send, link, key, signal);
+      return pendingEnd({});
+    } catch (error) {
+      if (key !== null && state !== null)
+        return pendingEnd({ cut: 'The connection to the agent broke off; the task goes on, and tasks/get shows where it stands' });
+      throw onceOnly(error);
+    }
+  }
+
+  return {
+    begin(prepared) {
+      call = prepared;
+    },
+    converse: (offer, send, signal) => converse(offer, send, signal),
+    resolved(resolution) {
+      // A lock that could not be settled is settled when the task is looked at.
+      if (resolution === 'settled') note(call!.id);
+    },
+    noted: () => noting,
+  };
+}

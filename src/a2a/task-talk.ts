@@ -1,0 +1,64 @@
+import { onceOnly, type Conversation, type Offer, type ReplyEnd, type Send, type Task, type Tasks, type TaskKey } from '#gateway';
+import { broken, readAgent } from './agent-reply.ts';
+import { agentRequest } from './agent-request.ts';
+import type { Ask } from './ask.ts';
+import type { Cards } from './cards/card-cache.ts';
+import { refusedEnd, type A2aTail } from './ending.ts';
+import { chooseLink, type Link } from './link.ts';
+import { keyOf, sightOf } from './tasks-of-agents.ts';
+import { A2A_ERRORS } from './wire/a2a-error.ts';
+import { isStreaming } from './wire/methods.ts';
+import { readEvent } from './wire/read-result.ts';
+import { isTerminal } from './wire/task-state.ts';
+import { translateError } from './wire/translate-error.ts';
+import { translateResult } from './wire/translate-result.ts';
+
+export interface TaskTalkDeps {
+  readonly cards: Pick<Cards, 'facts'>;
+  readonly tasks: Pick<Tasks, 'saw'>;
+  readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
+  readonly replyBytesMax: number;
+}
+
+const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
+
+/**
+ * Asks an agent for a task that is known here: to show it, cancel it or go on telling of it. Data frames are events, the tail is an A2aTail. An end that is
+ * seen is settled before anybody is told of it.
+ */
+export function createTaskTalk(
+  { cards, tasks, notify, replyBytesMax }: TaskTalkDeps,
+  ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'>,
+  { service, taskId, live }: Pick<Task, 'service' | 'taskId' | 'live'>,
+): Conversation {
+  async function* converse(offer: Offer, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const { operation, version } = ask;
+    const link = chooseLink(offer, await cards.facts(offer), version);
+    const key = keyOf(service, taskId);
+    const streams = isStreaming(operation);
+    try {
+      const { params, paramsText, requestId, extensions } = ask;
+      const reply = await send(agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null })).head;
+      for await (const said of readAgent(link, reply, replyBytesMax)) {
+        if (said.kind === 'error') {
+          // An agent that has lost a task does nothing for it any more, and is owed nothing.
+          if (said.error.code === A2A_ERRORS.TaskNotFound.code && live) await tasks.saw(key, { state: 'failed', end: 'free' });
+          return refusedEnd(translateError(link.version, version, said.error));
+        }
+        const event = readEvent(link.version, said.value);
+        if (event === null || event.kind === 'message' || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);
+        const sight = live ? sightOf(offer, event) : null;
+        if (sight) await tasks.saw(key, sight);
+        if (live) notify(key, link, said.value);
+        const text = link.version === version ? said.text : JSON.stringify(translateResult(operation, link.version, version, said.value));
+        const tail: A2aTail = { text, event, error: null, cut: null };
+        if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
+        yield Buffer.from(text);
+      }
+      return { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
+    } catch (error) {
+      throw onceOnly(error);
+    }
+  }
+  return { converse: (offer, send) => converse(offer, send) };
+}

@@ -1,0 +1,71 @@
+import { isObject, type JsonObject } from '#gateway';
+import { each, editMembers, onObject, type Edit } from './edit-members.ts';
+import { eventOf } from './event.ts';
+import { stateName, stateOf } from './task-state.ts';
+import { partTo10 } from './translate-part.ts';
+
+/*
+ * The bare form of the interface specification (section 4.10): `POST /a2a` with `{message: {messageId, role, parts: [{text}]}}` and no JSON-RPC around it;
+ * the reply is the task itself, `{id, status: {state}, artifacts: [{parts}]}`. Its parts are 1.0's, its words of roles and states 0.3's. Here it is turned
+ * into 1.0 and back.
+ */
+
+/** Whether a parsed body is of the bare form: a message, and nothing of JSON-RPC. */
+export function isBareBody(body: unknown): body is JsonObject {
+  return isObject(body) && isObject(body['message']) && !['jsonrpc', 'method', 'result', 'error', 'task'].some((name) => Object.hasOwn(body, name));
+}
+
+const ROLES: ReadonlyMap<unknown, string> = new Map([
+  ['user', 'ROLE_USER'],
+  ['agent', 'ROLE_AGENT'],
+]);
+
+const messageFromBare: Edit = onObject((message) =>
+  editMembers(message, { kind: () => undefined, role: (role) => ROLES.get(role) ?? role, parts: each(partTo10) }),
+);
+
+/** A bare body as 1.0's parameters of a send. Parts of 0.3 (`kind`) are taken as well. */
+export const sendFromBare = (body: JsonObject): JsonObject => editMembers(body, { message: messageFromBare });
+
+const messageToBare: Edit = onObject((message) => editMembers(message, { role: (role) => (role === 'ROLE_AGENT' || role === 2 ? 'agent' : 'user') }));
+
+/** 1.0's parameters of a send as a bare body, for agents that are called so. */
+export const bareFromSend = (params: JsonObject): JsonObject => editMembers(params, { message: messageToBare });
+
+const statusToBare: Edit = onObject((status) => editMembers(status, { state: stateOf, message: messageToBare }));
+
+/**
+ * 1.0's result of a send as the bare reply. An agent's message becomes a task that is completed and has the message's parts as its one artifact, since the
+ * bare form knows tasks alone. null for what is no result.
+ */
+export function bareFromResult(result: unknown): JsonObject | null {
+  const event = eventOf('1.0', result);
+  if (event?.kind === 'task') return editMembers(event.value, { status: statusToBare, history: each(messageToBare) });
+  if (event?.kind !== 'message') return null;
+  const { messageId, taskId, contextId, parts, metadata } = event.value;
+  return {
+    id: typeof taskId === 'string' && taskId !== '' ? taskId : messageId,
+    ...(contextId === undefined ? {} : { contextId }),
+    status: { state: 'completed' },
+    artifacts: [{ artifactId: messageId, parts }],
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+}
+
+const statusFromBare: Edit = onObject((status) => editMembers(status, { state: (state) => stateName(stateOf(state)), message: messageFromBare }));
+
+const artifactFromBare: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partTo10) }));
+
+/** The reply of an agent of the bare form as 1.0's result of a send; null for what is no task. */
+export function resultFromBare(reply: unknown): JsonObject | null {
+  const event = eventOf('1.0', reply);
+  if (event === null || event.kind === 'status' || event.kind === 'artifact') return null;
+  if (event.kind === 'message') return { message: messageFromBare(event.value) };
+  const task = editMembers(event.value, {
+    kind: () => undefined,
+    status: statusFromBare,
+    artifacts: each(artifactFromBare),
+    history: each(messageFromBare),
+  });
+  return { task };
+}

@@ -1,0 +1,129 @@
+import { isObject, type JsonObject } from '#gateway';
+import { drop, each, editMembers, isSet, onObject, type Edit } from './edit-members.ts';
+import { eventOf, WRAPPERS, type EventKind } from './event.ts';
+import type { Operation } from './methods.ts';
+import type { RestInput } from './rest-params.ts';
+import type { RestMatch } from './rest-routes.ts';
+import { stateName, stateOf } from './task-state.ts';
+import { roleTo03, roleTo10 } from './translate-message.ts';
+import { requirementsTo10, schemesTo10 } from './translate-security.ts';
+
+/*
+ * The HTTP+JSON binding of 0.3 is not written as its JSON-RPC is: clients and servers of every official SDK exchange the ProtoJSON of 0.3's `a2a.proto` there
+ * (`content` for `parts`, `ROLE_USER`, `file.fileWithUri`, events in wrappers). Here that is turned into the JSON-RPC form of 0.3 and back.
+ */
+
+const partFrom: Edit = onObject((part) => {
+  const { text, file, data, ...others } = part;
+  if (isSet(part['kind'])) return part;
+  if (isSet(text)) return { kind: 'text', text, ...others };
+  if (isObject(file)) return { kind: 'file', file: editMembers(file, { fileWithBytes: ['bytes'], fileWithUri: ['uri'] }), ...others };
+  return isObject(data) ? { kind: 'data', data: data['data'] ?? {}, ...others } : part;
+});
+
+/** `parts`, which the prose of the specification has, is taken where there is no `content`. */
+const messageFrom: Edit = onObject((message) => ({
+  kind: 'message',
+  ...editMembers(message, {
+    kind: drop,
+    role: roleTo03,
+    ...(isSet(message['content']) ? { content: ['parts', each(partFrom)] } : { parts: each(partFrom) }),
+  }),
+}));
+
+/** ProtoJSON leaves `blocking` out where it is false. */
+const configurationFrom: Edit = onObject((configuration) => ({
+  blocking: false,
+  ...editMembers(configuration, { pushNotification: ['pushNotificationConfig'] }),
+}));
+
+/** The parameters of a 0.3 request over HTTP+JSON as its JSON-RPC has them. A text instead says what is wrong. */
+export function legacyRestParams({ operation, ids }: RestMatch, { query = {}, body }: RestInput): JsonObject | string {
+  const { id = '', configId = '' } = ids;
+  switch (operation) {
+    case 'send':
+    case 'stream':
+      return isObject(body) ? sendFrom(body) : 'the body must be a JSON object';
+    case 'get':
+      return taskFrom(id, query['historyLength'] ?? query['history_length']);
+    case 'push-set':
+      return isObject(body) ? { taskId: id, pushNotificationConfig: body['pushNotificationConfig'] } : 'the body must be a JSON object';
+    case 'push-get':
+    case 'push-delete':
+      return { id, pushNotificationConfigId: configId };
+    case 'card':
+      return {};
+    default:
+      return { id };
+  }
+}
+
+function sendFrom(body: JsonObject): JsonObject {
+  const { message, request, ...others } = body;
+  return { message: messageFrom(isSet(message) ? message : request), ...editMembers(others, { configuration: configurationFrom, tenant: drop }) };
+}
+
+function taskFrom(id: string, historyLength: unknown): JsonObject | string {
+  if (historyLength === undefined || historyLength === '') return { id };
+  return typeof historyLength === 'string' && /^\d{1,9}$/.test(historyLength)
+    ? { id, historyLength: Number(historyLength) }
+    : 'historyLength must be a whole number, once';
+}
+
+const partOf: Edit = onObject((part) => {
+  const { kind, file, data, ...others } = part;
+  if (kind === 'file' && isObject(file)) return { file: editMembers(file, { bytes: ['fileWithBytes'], uri: ['fileWithUri'] }), ...others };
+  return kind === 'data' ? { data: { data }, ...others } : editMembers(part, { kind: drop });
+});
+
+const messageOf: Edit = onObject((message) => editMembers(message, { kind: drop, role: roleTo10, parts: ['content', each(partOf)] }));
+const artifactOf: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partOf) }));
+
+/** 0.3's enum alone writes it with two L. */
+const stateIn03 = (state: unknown): string => (stateOf(state) === 'canceled' ? 'TASK_STATE_CANCELLED' : stateName(stateOf(state)));
+
+const statusOf: Edit = onObject((status) => editMembers(status, { state: stateIn03, message: messageOf }));
+const taskOf: Edit = onObject((task) => editMembers(task, { kind: drop, status: statusOf, artifacts: each(artifactOf), history: each(messageOf) }));
+
+const EVENTS: Readonly<Record<EventKind, Edit>> = {
+  task: taskOf,
+  message: messageOf,
+  status: onObject((update) => editMembers(update, { kind: drop, status: statusOf })),
+  artifact: onObject((update) => editMembers(update, { kind: drop, artifact: artifactOf })),
+};
+
+const configOf: Edit = onObject((config) => {
+  const { taskId, pushNotificationConfig: inner } = config;
+  const id = isObject(inner) && typeof inner['id'] === 'string' ? inner['id'] : '';
+  return { name: `tasks/${typeof taskId === 'string' ? taskId : ''}/pushNotificationConfigs/${id}`, pushNotificationConfig: inner };
+});
+
+const cardOf: Edit = onObject((card) =>
+  editMembers(card, {
+    securitySchemes: schemesTo10,
+    security: requirementsTo10,
+    skills: each(onObject((skill) => editMembers(skill, { security: requirementsTo10 }))),
+  }),
+);
+
+/** A result of 0.3, or an event of a stream, as its HTTP+JSON has it. What is not of the shape stays as it is. */
+export function legacyRestResult(operation: Operation, result: unknown): unknown {
+  switch (operation) {
+    case 'get':
+    case 'cancel':
+      return taskOf(result);
+    case 'push-set':
+    case 'push-get':
+      return configOf(result);
+    case 'push-list':
+      return Array.isArray(result) ? { configs: result.map((one: unknown) => configOf(one)) } : result;
+    case 'push-delete':
+      return {};
+    case 'card':
+      return cardOf(result);
+    default: {
+      const event = eventOf('0.3', result);
+      return event === null ? result : { [WRAPPERS[event.kind]]: EVENTS[event.kind](event.value) };
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import type { FastifyPluginAsync } from 'fastify';
+import {
+  createEarnings,
+  marketRoutes,
+  nonceRoutes,
+  ownPages,
+  type Catalog,
+  type createNonces,
+  type Health,
+  type Identity,
+  type Pipeline,
+  type Registry,
+  type SignIn,
+} from '#gateway';
+import type { Database } from '#store';
+import type { Mcp } from './mcp/index.ts';
+import { modelsRoutes } from './openai/index.ts';
+
+export interface PageRoutesDeps {
+  readonly catalog: Catalog;
+  readonly health: Health;
+  readonly registry: Registry;
+  readonly nonces: ReturnType<typeof createNonces>;
+  readonly signIn: SignIn;
+  readonly listings: Mcp['listings'];
+  readonly identity: Identity;
+  readonly database: Database;
+  readonly admit: Pipeline['admit'];
+  readonly now: () => number;
+}
+
+/** What there is to call and who offers it, for everybody; what a provider sees of itself; how a wallet begins to sign in. Register it under `/api/v1`. */
+export function pageRoutes({
+  catalog,
+  health,
+  registry,
+  nonces,
+  signIn,
+  listings,
+  identity,
+  database,
+  admit,
+  now,
+}: PageRoutesDeps): FastifyPluginAsync {
+  return async (server) => {
+    await server.register(nonceRoutes({ nonces, signIn, now }));
+    await server.register(modelsRoutes({ catalog, health, registry, now }));
+    await server.register(marketRoutes({ catalog, health, registry, listings, now }));
+    await server.register(ownPages({ admit, identity, registry, health, earnings: createEarnings(database), now }));
+  };
+}

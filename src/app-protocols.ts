@@ -1,0 +1,132 @@
+import type { FastifyInstance } from 'fastify';
+import {
+  createOriginGuard,
+  createSessionStore,
+  createToolPins,
+  NO_PAYMENTS,
+  type Catalog,
+  type Config,
+  type Idempotency,
+  type Identity,
+  type Logger,
+  type Metrics,
+  type Offer,
+  type Pipeline,
+  type ProtectedResource,
+  type Runs,
+  type RunTokens,
+  type ServerOptions,
+  type Speakers,
+  type Tasks,
+} from '#gateway';
+import type { Database } from '#store';
+import { createA2a, createCardOrigin, type A2a, type PushNotifications, type SignBytes } from './a2a/index.ts';
+import { createMcp, type Mcp } from './mcp/index.ts';
+import { chatRoutes, createModelSpeaker } from './openai/index.ts';
+import { VERSION } from './version.ts';
+
+export interface ProtocolsOptions {
+  readonly config: Config;
+  readonly database: Database;
+  readonly identity: Identity;
+  readonly pipeline: Pipeline;
+  readonly catalog: Catalog;
+  readonly idempotency: Idempotency;
+  readonly tasks: Tasks;
+  readonly runs: Runs;
+  readonly runTokens: RunTokens;
+  readonly push: PushNotifications;
+  readonly sign: SignBytes | null;
+  readonly oauth: ProtectedResource;
+  readonly metrics: Pick<Metrics, 'mcpSessionEnded'>;
+  readonly logger: Logger;
+  readonly present: (offer: Offer) => boolean;
+  readonly random: () => number;
+  readonly now: () => number;
+  readonly onError: ServerOptions['onError'];
+  /** A stream that is silent this long gets a comment; default 15 s. */
+  readonly keepAliveMs?: number | undefined;
+}
+
+export interface Protocols {
+  readonly mcp: Mcp;
+  readonly a2a: A2a;
+}
+
+/** Opens the doors of all protocols on `server`, each with what the others speak: any primitive through any door. */
+export async function openProtocols(server: FastifyInstance, options: ProtocolsOptions): Promise<Protocols> {
+  const { config, database, identity, pipeline, catalog, idempotency, logger, now, random, onError } = options;
+  const keepAlive = options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {};
+  // Every door can be asked for what the others have, so they are made before they know of each other.
+  const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
+  const speakers = () => speaking;
+
+  const mcp = createMcp({
+    pipeline,
+    catalog,
+    sessions: createSessionStore(database, { now }),
+    pins: createToolPins(database, { now }),
+    present: options.present,
+    random,
+    onUnlisted: (error, { service, provider }) =>
+      logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
+    idempotency,
+    terms: NO_PAYMENTS,
+    config,
+    speakers,
+    secret: identity.secret('mcp state'),
+    version: VERSION,
+    now,
+    onError,
+    guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
+    challenge: options.oauth.challengeFor,
+    onSessionEnded: options.metrics.mcpSessionEnded,
+    ...keepAlive,
+  });
+  const a2a = createA2a({
+    pipeline,
+    catalog,
+    tasks: options.tasks,
+    idempotency,
+    terms: NO_PAYMENTS,
+    runTokens: options.runTokens,
+    push: options.push,
+    speakers,
+    config,
+    sign: options.sign,
+    auth: { openIdConnectUrl: null, scopes: config.oauth.scopes },
+    origin: createCardOrigin({ publicUrl: config.publicUrl, domains: [...config.signIn.domains, ...config.allowedHosts] }),
+    secret: identity.secret('unpaid tasks'),
+    version: VERSION,
+    now,
+    random,
+    onError,
+    onUnseen: (error) => logger.debug({ err: error }, 'an agent could not be looked at'),
+    ...keepAlive,
+  });
+  speaking.mcp = mcp.speaker;
+  speaking.a2a = a2a.speaker;
+  speaking.model = createModelSpeaker({ catalog, config, now });
+
+  await server.register(
+    chatRoutes({
+      pipeline,
+      idempotency,
+      config,
+      speakers,
+      toolLoop: { catalog, runs: options.runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax },
+      now,
+      onError,
+      ...keepAlive,
+    }),
+    { prefix: '/api/v1' },
+  );
+  await server.register(options.oauth.routes);
+  await server.register(mcp.routes);
+  await server.register(mcp.routes, { prefix: '/api/v1' });
+  a2a.addCards(server);
+  await server.register(options.push.routes);
+  await server.register(a2a.routes);
+  await server.register(a2a.routes, { prefix: '/api/v1' });
+  return { mcp, a2a };
+}

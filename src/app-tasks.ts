@@ -1,0 +1,96 @@
+import { createConclude, type Ledger, type PriceBook } from '#billing';
+import {
+  createGuardedFetch,
+  createTaskLog,
+  createTasks,
+  createTaskWatch,
+  createWebhooks,
+  type Catalog,
+  type Config,
+  type Identity,
+  type KeptTasks,
+  type Logger,
+  type Look,
+  type Metrics,
+  type Offer,
+  type Task,
+  type TaskSink,
+  type TaskWatch,
+} from '#gateway';
+import type { Database } from '#store';
+import { createPush, type PushNotifications } from './a2a/index.ts';
+
+export interface TaskRoomOptions {
+  readonly config: Pick<Config, 'tasks' | 'billing' | 'webhooks' | 'publicUrl' | 'limits'>;
+  readonly identity: Pick<Identity, 'secret'>;
+  readonly database: Database;
+  readonly ledger: Ledger;
+  readonly prices: PriceBook;
+  readonly catalog: Catalog;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'tasks'>;
+  readonly present: (offer: Offer) => boolean;
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+/** Tasks that outlive their calls: what is noted of them, and who looks after them. */
+export interface TaskRoom {
+  readonly tasks: KeptTasks;
+  /** Clients' webhooks, which are told of what is seen of their tasks. */
+  readonly push: PushNotifications;
+  /** Begins to look at the tasks that go on. */
+  watch(look: Look): TaskWatch;
+  close(): Promise<void>;
+}
+
+export function openTasks(options: TaskRoomOptions): TaskRoom {
+  const { config, database, ledger, catalog, logger, metrics, present, now, random } = options;
+  const offerOf = (offerId: string) => catalog.offers().find(({ id }) => id === offerId);
+  const sinks: readonly TaskSink[] = [createTaskLog(logger), metrics.tasks];
+  const tasks = createTasks({
+    database,
+    ledger,
+    conclude: createConclude({ ledger, prices: options.prices, feeBps: config.billing.feeBps }),
+    now,
+    onBegun: (task) => sinks.forEach((sink) => sink.begun?.(task)),
+    onEnded: (task, gaveUp) => sinks.forEach((sink) => sink.ended?.(task, gaveUp)),
+    onConcluded: (call) => sinks.forEach((sink) => sink.concluded?.(call)),
+    providerName: (offerId) => offerOf(offerId)?.provider.name ?? null,
+  });
+  const secret = options.identity.secret('webhooks');
+  const { allowPrivate } = config.webhooks;
+  const onError = (error: unknown) => logger.warn({ err: error }, 'webhooks could not be told; it is tried again');
+  const webhooks = createWebhooks({
+    database,
+    fetch: createGuardedFetch({ allowPrivate }),
+    secret,
+    now,
+    random,
+    onError,
+    onLost: (lost) => logger.info({ ...lost }, 'a webhook was given up'),
+  });
+  const push = createPush({ webhooks, tasks, catalog, allowPrivate, publicUrl: config.publicUrl, secret, limits: config.limits, now, onError });
+  return {
+    tasks,
+    push,
+    close: () => webhooks.close(),
+    watch: (look) =>
+      createTaskWatch({
+        database,
+        tasks,
+        looks: { agent: look },
+        present: ({ offerId }: Task) => {
+          const offer = offerOf(offerId);
+          return offer !== undefined && present(offer);
+        },
+        now,
+        random,
+        lookMsMax: config.tasks.lookMsMax,
+        retentionMs: config.tasks.retentionMs,
+        alone: database.engine === 'sqlite',
+        onGivenUp: ({ taskId, service }) => logger.warn({ task: taskId, service }, 'a task was given up: its end was not seen in time'),
+        onError: (error) => logger.warn({ err: error }, 'the tasks that go on cannot be looked at; it is tried again'),
+      }),
+  };
+}

@@ -1,0 +1,28 @@
+import type { Ledger, LockRecord, MicroUsd } from '#billing';
+import { viewGeneration, type GenerationView } from './generation-view.ts';
+
+/** Calls of a whole tree that are shown. */
+const CALLS_MAX = 1_000;
+
+/** A call's record with those of all calls that were made under it, as its account may see them. */
+export async function viewTree(
+  record: LockRecord,
+  ledger: Pick<Ledger, 'children'>,
+  receipt: (record: LockRecord) => string | null,
+): Promise<GenerationView> {
+  let left = CALLS_MAX - 1;
+  const view = async (one: LockRecord): Promise<{ readonly shown: GenerationView; readonly cost: MicroUsd }> => {
+    const under = one.lendable > 0n && left > 0 ? await ledger.children(one.id, left) : [];
+    left -= under.length;
+    const children: GenerationView[] = [];
+    let cost = one.charged;
+    for (const child of under) {
+      // oxlint-disable-next-line no-await-in-loop -- what is left to show is counted over the whole tree
+      const seen = await view(child);
+      children.push(seen.shown);
+      cost += seen.cost;
+    }
+    return { shown: viewGeneration(one, receipt(one), children, cost), cost };
+  };
+  return (await view(record)).shown;
+}

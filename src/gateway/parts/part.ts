@@ -1,0 +1,67 @@
+/** A piece of what is said to a primitive or by it, as all protocols have it in their own shapes. */
+export type Part = TextPart | DataPart | FilePart;
+
+export interface TextPart {
+  readonly kind: 'text';
+  readonly text: string;
+}
+
+/** A JSON value. */
+export interface DataPart {
+  readonly kind: 'data';
+  readonly data: unknown;
+}
+
+/** Either `url` or `bytes` (base64) is there. */
+export interface FilePart {
+  readonly kind: 'file';
+  readonly mediaType: string | null;
+  readonly name: string | null;
+  readonly url: string | null;
+  readonly bytes: string | null;
+}
+
+export interface PartsTurn {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly parts: readonly Part[];
+}
+
+/** What is said next by the primitive: parts as they come (texts that follow each other are one text), and what it is at. */
+export type PartsEvent =
+  | { readonly type: 'part'; readonly part: Part }
+  /** It works, and says so; no part of the answer. */
+  | { readonly type: 'progress'; readonly text: string | null };
+
+/** How it ended. The tail of a call that was asked in parts. */
+export interface PartsEnd {
+  /** `input`: it asks for more, in the parts that were given. `failed`: by its own words, in `error`; nothing is charged. */
+  readonly finish: 'stop' | 'length' | 'input' | 'failed';
+  readonly error: string | null;
+  /** An agent's task and context, to go on with. */
+  readonly taskId: string | null;
+  readonly contextId: string | null;
+  /** Tokens, as far as they were reported. */
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+const LINE_END = 0x0a;
+
+/** An event as a frame carries it from a speaker to a door: a line of JSON. */
+export function encodePartsEvent(event: PartsEvent): Uint8Array {
+  return Buffer.from(`${JSON.stringify(event)}\n`);
+}
+
+/** The events of one data frame, which holds whole lines. */
+export function decodePartsEvents(bytes: Uint8Array): readonly PartsEvent[] {
+  const events: PartsEvent[] = [];
+  for (let from = 0; from < bytes.byteLength;) {
+    const end = bytes.indexOf(LINE_END, from);
+    events.push(
+      JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + from, (end === -1 ? bytes.byteLength : end) - from).toString()) as PartsEvent,
+    );
+    if (end === -1) break;
+    from = end + 1;
+  }
+  return events;
+}

@@ -1,0 +1,50 @@
+import type { Caller, Conversation, Primitive } from './call.ts';
+import type { Pipeline } from './pipeline.ts';
+import { NO_PREFERENCES } from './routing/preferences.ts';
+
+export interface FreeCall {
+  readonly primitive: Primitive;
+  readonly caller: Caller;
+  readonly requestId: string;
+  /** Name of a service, or the direct form of one offer. */
+  readonly target: string;
+  /** Why it costs nothing: the method that is free by its protocol's table. */
+  readonly method: string;
+  readonly converse: Conversation['converse'];
+  readonly traceparent?: string | null;
+  readonly stream?: boolean;
+  readonly timeoutMs?: number;
+  readonly facts?: Readonly<Record<string, string>>;
+}
+
+/** Runs a call that is free by its protocol's table. Resolves with the tail of its end; null where there was none. */
+export async function runFree(
+  pipeline: Pick<Pipeline, 'prepare' | 'run'>,
+  { primitive, caller, requestId, target, method, converse, traceparent = null, stream = false, timeoutMs, facts }: FreeCall,
+  gone: AbortSignal,
+  onData: (bytes: Uint8Array) => Promise<void> = async () => {},
+): Promise<unknown> {
+  const call = await pipeline.prepare({
+    primitive,
+    caller,
+    requestId,
+    targets: [target],
+    preferences: NO_PREFERENCES,
+    stickyKey: null,
+    images: 0,
+    stream,
+    exchange: { converse },
+    free: method,
+    estimate: () => ({}),
+    metadata: null,
+    traceparent,
+    wantsReceipt: false,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(facts === undefined ? {} : { facts }),
+  });
+  for await (const frame of pipeline.run(call, gone)) {
+    if (frame.type === 'data') await onData(frame.bytes);
+    if (frame.type === 'settled') return frame.tail;
+  }
+  return null;
+}

@@ -1,0 +1,96 @@
+import { formatUsd, type Ledger, type MicroUsd } from '#billing';
+import type { Caller, Primitive } from './call.ts';
+import { GatewayError } from './errors.ts';
+import { newCallId } from './pipeline.ts';
+
+export interface RunRequest {
+  /** Of newCallId, where it had to be known before. */
+  readonly id?: string;
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly primitive: Primitive;
+  /** What the consumer called, that makes the calls of the run. */
+  readonly service: string;
+  /** Most that all calls of the run may cost together. */
+  readonly budget: MicroUsd;
+  /** Milliseconds that the run may take. */
+  readonly timeoutMs: number;
+  readonly stream: boolean;
+}
+
+/** Calls that the gateway itself makes for one request: each is billed for itself, all from one lock (`CallRequest.parent` is `id`). */
+export interface Run {
+  /** Id of the lock, under which the run is found with its calls. */
+  readonly id: string;
+  /** Gives back what the calls left over. `outcome`: how it ended, kept with it. Never rejects: what cannot be given back now expires. */
+  close(outcome: string): Promise<void>;
+}
+
+export interface Runs {
+  /** Rejects with GatewayError as a call does whose lock is refused. */
+  open(request: RunRequest): Promise<Run>;
+}
+
+export interface RunsOptions {
+  readonly ledger: Pick<Ledger, 'lock' | 'release'>;
+  readonly now: () => number;
+  /** After `timeoutMs`, until what is locked is given back by itself. */
+  readonly graceMs: number;
+}
+
+export function createRuns({ ledger, now, graceMs }: RunsOptions): Runs {
+  return {
+    async open({ id = newCallId(), caller, requestId, primitive, service, budget, timeoutMs, stream }) {
+      const startedAt = now();
+      const parent = caller.run?.parent ?? null;
+      const result = await ledger.lock({
+        id,
+        account: caller.account,
+        amount: budget,
+        lendable: budget,
+        // It charges nothing of its own.
+        prices: [],
+        expiresAt: startedAt + timeoutMs + graceMs,
+        detail: JSON.stringify({ primitive, service, run: true, key: caller.key?.hash ?? null, requestId, stream, ...(parent ? { parent } : {}) }),
+        ...(parent === null ? {} : { parent }),
+        ...(caller.key?.budget ? { budget: caller.key.budget } : {}),
+      });
+      if (!result.ok) throw refused(result.reason, budget);
+      return {
+        id,
+        async close(outcome) {
+          const detail = JSON.stringify({ outcome, durationMs: now() - startedAt });
+          await ledger.release({ id, detail }).catch(() => {});
+        },
+      };
+    },
+  };
+}
+
+function refused(
+  reason: 'no_account' | 'insufficient' | 'budget_exceeded' | 'duplicate' | 'parent_over' | 'parent_exhausted' | 'too_deep',
+  budget: MicroUsd,
+): GatewayError {
+  switch (reason) {
+    case 'no_account':
+      return new GatewayError('escrow_not_setup', 'Escrow account not set up: this account was never funded');
+    case 'insufficient':
+      return new GatewayError(
+        'insufficient_balance',
+        `Insufficient balance for the budget of this run: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
+      );
+    case 'budget_exceeded':
+      return new GatewayError(
+        'insufficient_balance',
+        `Spending limit of this API key is too low for the budget of this run: ${formatUsd(budget)} USDC`,
+      );
+    case 'parent_over':
+      return new GatewayError('permission_denied', 'The call that this run was made under is over');
+    case 'parent_exhausted':
+      return new GatewayError('insufficient_balance', `The budget of the run is too low for another of ${formatUsd(budget)} USDC`);
+    case 'too_deep':
+      return new GatewayError('permission_denied', 'Calls are made under calls at most 8 deep');
+    case 'duplicate':
+      return new GatewayError('internal', 'Internal error');
+  }
+}

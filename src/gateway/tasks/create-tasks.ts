@@ -1,0 +1,218 @@
+import type { Conclude, Ledger, Usage } from '#billing';
+import { loadStatement, type Database, type Value } from '#store';
+import { endingToText, type Ending } from './ending.ts';
+import { readPageToken, toPageToken } from './page-token.ts';
+import { listCalls, settleCalls } from './settle-calls.ts';
+import { FIND_TASK, isStorable, keyOf, toTask, toTaskRow, type TaskRow } from './task-rows.ts';
+import type { TaskSink } from './task-sink.ts';
+import type { Sight, Task, TaskCall, TaskKey, TaskOwner, TaskPage, TaskQuery, Tasks } from './task.ts';
+
+export interface TasksOptions {
+  readonly database: Database;
+  readonly ledger: Pick<Ledger, 'keep'>;
+  readonly conclude: Conclude;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Called when a pending call was settled here; see TaskSink. */
+  readonly onConcluded: NonNullable<TaskSink['concluded']>;
+  readonly onBegun?: TaskSink['begun'];
+  readonly onEnded?: TaskSink['ended'];
+  /** What the provider of an offer is called; null for an offer that is gone. */
+  readonly providerName?: (offerId: string) => string | null;
+}
+
+/** Tasks, with what is for whoever looks after them; see createTaskWatch. */
+export interface KeptTasks extends Tasks {
+  /** Ends a task whose time is over: nothing is charged for it. null for one that has ended, or has more time by now. */
+  giveUp(key: TaskKey): Promise<Task | null>;
+  /** Settles what of an ended task is not settled, because whoever saw its end broke off. */
+  settleRest(key: TaskKey): Promise<void>;
+}
+
+/** The pause before the first look at a task, and before the next after it was seen to change. Milliseconds. */
+export const FIRST_LOOK_MS = 2_000;
+/** After this time somebody else looks whether an end was settled. */
+const SETTLE_MS = 15_000;
+/** The same where a call was left to its own run: its client may take long to read the end of the reply. */
+const OWN_RUN_MS = 120_000;
+const PAGE_MAX = 1_000;
+const FOUND_MAX = 10;
+const UNKNOWN_STATE = 'unknown';
+
+const PUT = loadStatement(import.meta.url, './sql/put-task.sql');
+const JOIN = loadStatement(import.meta.url, './sql/join-task.sql');
+const ADD_CALL = loadStatement(import.meta.url, './sql/add-call.sql');
+const FIND_ALL = loadStatement(import.meta.url, './sql/find-tasks.sql');
+const LIST = loadStatement(import.meta.url, './sql/list-tasks.sql');
+const COUNT = loadStatement(import.meta.url, './sql/count-tasks.sql');
+const COUNT_LIVE = loadStatement(import.meta.url, './sql/count-live-tasks.sql');
+const NOTE_SIGHT = loadStatement(import.meta.url, './sql/note-sight.sql');
+const END = loadStatement(import.meta.url, './sql/end-task.sql');
+const NOTE_KEPT = loadStatement(import.meta.url, './sql/note-kept.sql');
+
+/** Tasks of all gateways on a database that have not ended. */
+export async function countLiveTasks(database: Database): Promise<number> {
+  const [row] = await database.query(COUNT_LIVE);
+  return Number(row!['tasks']);
+}
+
+export function createTasks(options: TasksOptions): KeptTasks {
+  const { database, ledger, now } = options;
+  const { onBegun: begun, onEnded: ended, onConcluded: concluded, providerName } = options;
+  const sink: TaskSink = { concluded, ...(begun ? { begun } : {}), ...(ended ? { ended } : {}) };
+  const nameOf = ({ offerId, provider }: TaskRow) => providerName?.(offerId) ?? provider;
+  const settling = { database, conclude: options.conclude, nameOf, sink };
+
+  const read = async (key: TaskKey): Promise<TaskRow | null> => {
+    if (!isStorable(key.taskId) || !isStorable(key.service)) return null;
+    const [row] = await database.query(FIND_TASK, keyOf(key));
+    return row ? toTaskRow(row) : null;
+  };
+
+  /** Notes the end for all calls that `task` has; null where it has ended meanwhile, or goes on with another call, or (`over`) longer. */
+  const end = async (task: TaskRow, sight: Pick<Sight, 'state' | 'contextId' | 'snapshot'>, ending: Ending, over: number, settleMs: number) => {
+    const at = now();
+    const params: Value[] = [
+      ...keyOf(task),
+      stateOf(sight.state),
+      contextOf(sight.contextId),
+      sight.snapshot ?? null,
+      at,
+      endingToText(ending),
+      at + settleMs,
+      task.calls,
+      over,
+    ];
+    const [row] = await database.query(END, params);
+    return row ? toTaskRow(row) : null;
+  };
+
+  return {
+    async begin(task, call) {
+      if (!isStorable(task.taskId))
+        throw new RangeError('The id of a task has 1 to 256 characters, none of them NUL or half of a pair: refuse others before');
+      const at = now();
+      const expiresAt = at + task.ttlMs;
+      const keptUntil = expiresAt + slackOf(task.ttlMs);
+      const nextLookAt = Math.min(at + FIRST_LOOK_MS, expiresAt);
+      const { account, run, offerId } = task;
+      const own: Value[] = [...keyOf(task), account, run, offerId];
+      const [put, joined, rows] = await database.batch([
+        {
+          statement: PUT,
+          params: [...own, task.provider, contextOf(task.contextId), stateOf(task.state), task.notes, at, expiresAt, nextLookAt, FIRST_LOOK_MS],
+        },
+        { statement: JOIN, params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS] },
+        { statement: FIND_TASK, params: keyOf(task) },
+        ...(call ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil] }] : []),
+      ]);
+      const found = toTaskRow(rows![0]!);
+      const isNew = put!.length > 0;
+      if (!isNew && (!sees(found, task) || found.offerId !== offerId)) return 'taken';
+      if (joined!.length === 0) return 'over';
+      if (isNew) sink.begun?.(toTask(found));
+      if (call) await ledger.keep(call.callId, keptUntil);
+      if (!isNew) await keepOthers(found, keptUntil);
+      return isNew ? 'begun' : 'known';
+    },
+
+    async find(key, owner) {
+      const row = await read(key);
+      return row && sees(row, owner) ? toTask(row) : null;
+    },
+
+    async findAll(primitive, taskId, { account, run }) {
+      if (!isStorable(taskId)) return [];
+      return (await database.query(FIND_ALL, [primitive, taskId, account, run, FOUND_MAX])).map(toTaskRow).map(toTask);
+    },
+
+    list: (owner, query) => list(database, owner, query),
+
+    async saw(key, sight, except) {
+      for (;;) {
+        const row = await read(key);
+        if (!row) return null;
+        if (!row.live)
+          return { task: toTask(row), settled: sight.end === null ? [] : await settleCalls(settling, row, await listCalls(database, row), except) };
+        if (sight.end === null) {
+          const [state, contextId] = [stateOf(sight.state), contextOf(sight.contextId)];
+          if (state === row.state && (contextId === null || contextId === row.contextId)) return { task: toTask(row), settled: [] };
+          const at = now();
+          const [changed] = await database.query(NOTE_SIGHT, [...keyOf(key), state, contextId, at, at + FIRST_LOOK_MS, FIRST_LOOK_MS]);
+          if (changed) return { task: toTask(toTaskRow(changed)), settled: [] };
+          continue;
+        }
+        const calls = await listCalls(database, row);
+        const usage = sight.end === 'complete' ? usageOfCalls(calls, sight) : new Map<string, null>();
+        const ending: Ending = { outcome: sight.end, reason: stateOf(sight.state), usage };
+        const over = await end(row, sight, ending, Number.MAX_SAFE_INTEGER, except === undefined ? SETTLE_MS : OWN_RUN_MS);
+        if (!over) continue;
+        sink.ended?.(toTask(over), false);
+        return { task: toTask(over), settled: await settleCalls(settling, over, calls, except) };
+      }
+    },
+
+    async giveUp(key) {
+      for (;;) {
+        const row = await read(key);
+        if (!row?.live || row.expiresAt > now()) return null;
+        const calls = await listCalls(database, row);
+        const over = await end(row, row, { outcome: 'free', reason: GAVE_UP, usage: new Map() }, now(), SETTLE_MS);
+        if (!over) continue;
+        sink.ended?.(toTask(over), true);
+        await settleCalls(settling, over, calls);
+        return toTask(over);
+      }
+    },
+
+    async settleRest(key) {
+      const row = await read(key);
+      if (row && !row.live) await settleCalls(settling, row, await listCalls(database, row));
+    },
+  };
+
+  /** What is locked for earlier calls of the task lasts as long as it does. */
+  async function keepOthers(task: TaskRow, keptUntil: number): Promise<void> {
+    const short = (await listCalls(database, task)).filter((call) => call.settlement === null && call.keptUntil < task.expiresAt);
+    if (short.length === 0) return;
+    await Promise.all(short.map(({ callId }) => ledger.keep(callId, keptUntil)));
+    await database.batch(short.map(({ callId }) => ({ statement: NOTE_KEPT, params: [callId, keptUntil] })));
+  }
+}
+
+/** What the records of the calls of a task say that nobody saw the end of. */
+const GAVE_UP = 'gave_up';
+
+/**
+ * Locks are kept for longer than their task by this, so that a task of many messages does not have all its locks prolonged with each. They are given
+ * back when the task is given up.
+ */
+const slackOf = (ttlMs: number) => Math.min(Math.floor(ttlMs / 8), 3_600_000);
+
+/** An account sees all that is its own; a run only what was begun under the same call. */
+function sees(task: TaskOwner, { account, run }: TaskOwner): boolean {
+  return task.account === account && (run === null || task.run === run);
+}
+
+const stateOf = (state: string) => (isStorable(state) ? state : UNKNOWN_STATE);
+const contextOf = (contextId: string | null | undefined) => (contextId && isStorable(contextId) ? contextId : null);
+
+function usageOfCalls(calls: readonly TaskCall[], { usageOf }: Sight): Map<string, Usage | null> {
+  return new Map(calls.map(({ callId, price }, index) => [callId, usageOf?.({ callId, price }, index === 0) ?? null]));
+}
+
+async function list(database: Database, { account, run }: TaskOwner, query: TaskQuery): Promise<TaskPage> {
+  const { primitive, service, contextId = null, state = null, since = null, after = null } = query;
+  const from = after === null ? { updatedAt: Number.MAX_SAFE_INTEGER, taskId: '', service: '' } : readPageToken(after);
+  // A text that no task can have is one that the database may not even take.
+  if ([service, contextId, state].some((text) => text !== null && !isStorable(text))) return { tasks: [], total: 0, next: null };
+  const limit = Math.min(Math.max(Math.trunc(query.limit), 1), PAGE_MAX);
+  const sinceMs = Math.ceil(Math.min(Math.max(since ?? 0, 0), Number.MAX_SAFE_INTEGER));
+  const filter: Value[] = [account, primitive, run, service, contextId, state, sinceMs];
+  const [rows, [count]] = await Promise.all([
+    database.query(LIST, [...filter, from.updatedAt, from.taskId, from.service, limit + 1]),
+    database.query(COUNT, filter),
+  ]);
+  const tasks = rows.slice(0, limit).map(toTaskRow).map(toTask);
+  return { tasks, total: Number(count!['tasks']), next: rows.length > limit ? toPageToken(tasks.at(-1)!) : null };
+}

@@ -1,0 +1,6 @@
+-- The next look stays where a change of the task has moved it meanwhile.
+UPDATE tasks SET
+  claimed_until = 0,
+  look_ms = CASE WHEN next_look_at = $5 THEN $6 ELSE look_ms END,
+  next_look_at = CASE WHEN next_look_at = $5 THEN $7 ELSE next_look_at END
+WHERE primitive = $1 AND task_id = $2 AND service = $3 AND claimed_until = $4

@@ -1,0 +1,120 @@
+import type { Settlement, Usage } from '#billing';
+import type { Caller, Primitive } from '../call.ts';
+
+/** A task by the name that its consumer knows it by: the provider made the id, which is unique in its service. */
+export interface TaskKey {
+  readonly primitive: Primitive;
+  readonly service: string;
+  readonly taskId: string;
+}
+
+/** Who may see a task: its account; of those who act under a running call only those under the same. */
+export interface TaskOwner {
+  readonly account: string;
+  /** Id of the running call under which it was begun; null for one that the account began itself. */
+  readonly run: string | null;
+}
+
+export const ownerOf = ({ account, run }: Caller): TaskOwner => ({ account, run: run?.parent ?? null });
+
+/** Work of a provider that outlives the call that began it. */
+export interface Task extends TaskKey, TaskOwner {
+  readonly offerId: string;
+  readonly provider: string;
+  /** The protocol's grouping of tasks; null where it has none. */
+  readonly contextId: string | null;
+  /** The protocol's word for where it stands. */
+  readonly state: string;
+  /** False once an end was seen: nothing changes after that. */
+  readonly live: boolean;
+  /** The protocol's own notes, such as the revision that the provider speaks; JSON text. */
+  readonly notes: string;
+  /** The task as it ended, for one that no provider keeps; JSON text, null for those that are asked for at their provider. */
+  readonly snapshot: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** When it is given up, and what is locked for it goes back. Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+/** A billed call of a task. Its lock is kept until the task ends. */
+export interface TaskCall {
+  readonly callId: string;
+  /** Id of the price it was made at. */
+  readonly price: string;
+}
+
+/** What was seen of a task, by whatever path: a reply, a stream, a look at it, a notification. */
+export interface Sight {
+  readonly state: string;
+  readonly contextId?: string | null;
+  /** null while it goes on. `free`: it failed by its own words. */
+  readonly end: null | 'complete' | 'free';
+  /** What it used, of each of its calls the same or more, as the protocol reads it; asked for only at the end. */
+  readonly usageOf?: (call: TaskCall, first: boolean) => Usage | null;
+  readonly snapshot?: string | null;
+}
+
+export interface SeenTask {
+  readonly task: Task;
+  /** What each of its calls was charged, where the sight is of its end: of the first, by which it was settled, whoever saw it. Empty else. */
+  readonly settled: readonly { readonly callId: string; readonly settlement: Settlement }[];
+}
+
+export interface NewTask extends TaskKey, TaskOwner {
+  readonly offerId: string;
+  readonly provider: string;
+  readonly contextId: string | null;
+  readonly state: string;
+  readonly notes: string;
+  /** Milliseconds from now until it is given up. */
+  readonly ttlMs: number;
+}
+
+export interface TaskPage {
+  readonly tasks: readonly Task[];
+  /** Of all pages. */
+  readonly total: number;
+  /** Where the next page begins; null on the last. */
+  readonly next: string | null;
+}
+
+export interface TaskQuery {
+  readonly primitive: Primitive;
+  /** null: of all services. */
+  readonly service: string | null;
+  readonly contextId?: string | null;
+  readonly state?: string | null;
+  /** Changed at this time or later; epoch milliseconds. */
+  readonly since?: number | null;
+  /** `next` of the page before. */
+  readonly after?: string | null;
+  readonly limit: number;
+}
+
+/**
+ * Tasks in the database, so that every gateway that shares it knows them, also after a restart. What is locked for a task is settled once, at the first
+ * end that is seen of it. Methods reject with the database's error or LedgerUnavailable when it cannot be reached.
+ */
+export interface Tasks {
+  /**
+   * Notes that a call began a task, or goes on with one (`call` null: with one that is paid already), and keeps its lock until the task ends: before
+   * anybody is told of the task. `taken`: the id is that of another owner's or offer's task, which is a fault of the provider. `over`: it is the owner's
+   * and has ended; nothing is kept, so that the call's own run settles it. Rejects with RangeError for an id that cannot be kept, see isStorable.
+   */
+  begin(task: NewTask, call: TaskCall | null): Promise<'begun' | 'known' | 'over' | 'taken'>;
+  /** null for one that is not there or is not the owner's. */
+  find(key: TaskKey, owner: TaskOwner): Promise<Task | null>;
+  /** The owner's tasks with this id, of whatever service; at most ten. */
+  findAll(primitive: Primitive, taskId: string, owner: TaskOwner): Promise<readonly Task[]>;
+  /** The owner's, changed last first. */
+  list(owner: TaskOwner, query: TaskQuery): Promise<TaskPage>;
+  /**
+   * What was seen of a task. At its end all its calls are settled, which is durable when this resolves; the second time nothing happens, and the same is
+   * told. null for a task that is not there. `except`: a call that its own run settles.
+   */
+  saw(key: TaskKey, sight: Sight, except?: string): Promise<SeenTask | null>;
+}
+
+/** Looks at a task at its provider. Resolves with what is seen; null where it could not be asked, or `signal` aborted: nobody waits any more. */
+export type Look = (task: Task, signal: AbortSignal) => Promise<Sight | null>;

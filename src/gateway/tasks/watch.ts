@@ -1,0 +1,220 @@
+import type { Database } from '#store';
+import type { Primitive } from '../call.ts';
+import type { KeptTasks } from './create-tasks.ts';
+import { createDueTasks, LOOKS_MAX, LOOKS_PER_OFFER, type Released } from './due-tasks.ts';
+import { toTask, type TaskRow } from './task-rows.ts';
+import type { Look, Sight, Task } from './task.ts';
+
+export interface TaskWatchOptions {
+  readonly database: Database;
+  readonly tasks: KeptTasks;
+  /** How each protocol looks at its tasks. Those of a primitive without a look only end when others see it, or are given up. */
+  readonly looks: Readonly<Partial<Record<Primitive, Look>>>;
+  /** False while the provider of a task is connected nowhere. */
+  readonly present: (task: Task) => boolean;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly random: () => number;
+  /** The longest pause between two looks at a task. */
+  readonly lookMsMax: number;
+  /** How long a task is remembered after its end. */
+  readonly retentionMs: number;
+  /** Nobody else has the database: claims that are found in it are those of a process that died. */
+  readonly alone: boolean;
+  /** A task was given up: nobody saw its end in time. */
+  readonly onGivenUp: (task: Task) => void;
+  /** Something failed, for the first time since something went well. It is tried again. */
+  readonly onError: (error: unknown) => void;
+  /** Time between two searches for what is due, where nothing else happens. */
+  readonly tickMs?: number;
+}
+
+export interface TaskWatch {
+  /** Ends the watch at once: looks that run are aborted, and what they see is not heard any more. Resolves when nothing of it runs. */
+  close(): Promise<void>;
+}
+
+/** Claimed tasks of one offer: how many are looked at, and those that wait for their turn. */
+interface OfferLooks {
+  active: number;
+  readonly waiting: TaskRow[];
+}
+
+const TICK_MS = 500;
+/** A look that takes longer has seen nothing. */
+const LOOK_MS = 10_000;
+const PAUSE_GROWTH = 1.6;
+/** Of a pause, so much is left to chance, so that tasks that were begun together are not looked at together for ever. */
+const JITTER = 0.2;
+/** A provider that is away may be back any moment. */
+const ABSENT_MS_MAX = 10_000;
+const SWEEP_MS = 60_000;
+const SWEEP_BATCH = 500;
+
+/**
+ * Looks at the tasks that go on, so that their end is seen also where no client asks and no provider tells; gives up those whose time is over; settles
+ * what a gateway that died left open; and forgets those that ended long ago. Gateways that share a database share this work.
+ */
+export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
+  const { database, tasks, looks, present, now, random, lookMsMax, retentionMs, alone, onGivenUp, onError, tickMs = TICK_MS } = options;
+  const due = createDueTasks(database, { now });
+  const closing = new AbortController();
+  const { signal: closed } = closing;
+  const offers = new Map<string, OfferLooks>();
+  const running = new Set<Promise<void>>();
+  let taken = 0;
+  let released: Released[] = [];
+  let failing = false;
+  let wake = () => {};
+
+  const failed = (error: unknown) => {
+    if (!failing && !closed.aborted) onError(error);
+    failing = true;
+  };
+
+  /** The pause after a look that saw no change. */
+  const pauseAfter = (task: TaskRow, longest: number) => {
+    const lookMs = Math.min(Math.ceil(task.lookMs * PAUSE_GROWTH), lookMsMax, longest);
+    const at = now() + Math.ceil(lookMs * (1 - JITTER * random()));
+    return { task, lookMs, nextLookAt: task.live ? Math.min(at, Math.max(task.expiresAt, now())) : at };
+  };
+
+  /** Resolves with the next pause; null where the task needs no look any more. `looked`: its provider is not asked any more. */
+  const attend = async (task: TaskRow, looked: () => void): Promise<Released | null> => {
+    if (!task.live) {
+      await tasks.settleRest(task);
+      return null;
+    }
+    if (task.expiresAt <= now()) {
+      const given = await tasks.giveUp(task);
+      if (given) onGivenUp(given);
+      return given ? null : pauseAfter(task, lookMsMax);
+    }
+    const plain = toTask(task);
+    if (!present(plain)) return pauseAfter(task, ABSENT_MS_MAX);
+    const look = looks[task.primitive];
+    const sight = look ? await lookAt(look, plain, closed) : null;
+    looked();
+    if (closed.aborted) return asItWas(task);
+    if (sight === null) return pauseAfter(task, lookMsMax);
+    const seen = await tasks.saw(task, sight);
+    return seen?.task.live ? pauseAfter(task, lookMsMax) : null;
+  };
+
+  const start = (task: TaskRow, offer: OfferLooks) => {
+    offer.active += 1;
+    let looking = true;
+    const looked = () => {
+      if (!looking) return;
+      looking = false;
+      offer.active -= 1;
+      if (!closed.aborted) startNext(task.offerId, offer);
+    };
+    const run = attended(task, looked);
+    running.add(run);
+    void run.then(() => running.delete(run));
+  };
+
+  const attended = async (task: TaskRow, looked: () => void) => {
+    let next: Released | null;
+    try {
+      next = await attend(task, looked);
+    } catch (error) {
+      failed(error);
+      next = pauseAfter(task, lookMsMax);
+    }
+    looked();
+    if (next) released.push(next);
+    taken -= 1;
+    wake();
+  };
+
+  const startNext = (id: string, offer: OfferLooks) => {
+    while (offer.active < LOOKS_PER_OFFER) {
+      const task = offer.waiting.shift();
+      if (!task) break;
+      // Somebody else may have it before this look is over.
+      if (task.claimedUntil - now() > LOOK_MS) start(task, offer);
+      else taken -= 1;
+    }
+    if (offer.active === 0) offers.delete(id);
+  };
+
+  const giveBack = async () => {
+    const batch = released;
+    released = [];
+    await due.release(batch);
+  };
+
+  const claim = async () => {
+    const busy = [...offers].filter(([, { active, waiting }]) => active + waiting.length >= LOOKS_PER_OFFER).map(([id]) => id);
+    const claimed = await due.claim(LOOKS_MAX - taken, busy);
+    taken += claimed.length;
+    for (const task of claimed) {
+      let offer = offers.get(task.offerId);
+      if (!offer) offers.set(task.offerId, (offer = { active: 0, waiting: [] }));
+      offer.waiting.push(task);
+    }
+    for (const id of new Set(claimed.map(({ offerId }) => offerId))) startNext(id, offers.get(id)!);
+  };
+
+  let sweptAt = -Infinity;
+  const sweep = async () => {
+    if (Math.abs(now() - sweptAt) < SWEEP_MS) return;
+    sweptAt = now();
+    for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH && !closed.aborted;) swept = await due.sweep(now() - retentionMs, SWEEP_BATCH);
+  };
+
+  const turn = async () => {
+    await giveBack();
+    if (taken < LOOKS_MAX && !closed.aborted) await claim();
+    await sweep();
+    failing = false;
+  };
+
+  const watch = async () => {
+    if (alone) await due.forgetClaims().catch(failed);
+    while (!closed.aborted) {
+      const woken = new Promise<void>((resolve) => (wake = resolve));
+      await turn().catch(failed);
+      const timer = setTimeout(wake, closed.aborted ? 0 : tickMs);
+      await woken;
+      clearTimeout(timer);
+    }
+  };
+  const watched = watch();
+
+  return {
+    async close() {
+      closing.abort();
+      wake();
+      await watched;
+      await Promise.all(running);
+      // Others need not wait until the claims are over.
+      for (const { waiting } of offers.values()) released.push(...waiting.map(asItWas));
+      await giveBack().catch(() => {});
+    },
+  };
+}
+
+/** Due for somebody else. */
+const asItWas = (task: TaskRow): Released => ({ task, lookMs: task.lookMs, nextLookAt: task.nextLookAt });
+
+/** null when it takes too long, fails, or the watch is closed. */
+async function lookAt(look: Look, task: Task, closed: AbortSignal): Promise<Sight | null> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), LOOK_MS);
+  const leave = () => over.abort();
+  closed.addEventListener('abort', leave, { once: true });
+  const given = new Promise<null>((resolve) => {
+    over.signal.addEventListener('abort', () => resolve(null), { once: true });
+  });
+  try {
+    return await Promise.race([look(task, over.signal), given]);
+  } catch {
+    return null;
+  } finally {
+    clearTimeout(timer);
+    closed.removeEventListener('abort', leave);
+  }
+}

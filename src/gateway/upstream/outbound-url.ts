@@ -1,0 +1,45 @@
+import { isIP } from 'node:net';
+import { isPublicAddress } from './outbound-addresses.ts';
+
+export interface OutboundUrlOptions {
+  /** Development: http, any port, and this machine and its networks. */
+  readonly allowPrivate: boolean;
+}
+
+export const OUTBOUND_URL_CHARS_MAX = 2_048;
+
+/** Names that networks give to what is theirs, which no public name server should know (RFC 6761, 6762, 8375 and custom). */
+const CLOSED_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|ip6-(?:localhost|loopback))$/;
+
+/** From 1024 on, what browsers do not speak HTTP to either (the Fetch Standard's bad ports). */
+const BAD_PORTS: ReadonlySet<number> = new Set([
+  1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+]);
+
+/**
+ * What is wrong with a URL that a stranger wants to be called at, in words that follow its name ("must be https://"), or null. Looks at the text alone: what
+ * its host resolves to is looked at when it is called, each time.
+ */
+export function outboundUrlFault(text: string, { allowPrivate }: OutboundUrlOptions): string | null {
+  if (text.length > OUTBOUND_URL_CHARS_MAX) return `is longer than ${OUTBOUND_URL_CHARS_MAX} characters`;
+  const url = URL.parse(text);
+  if (!url) return 'is not an absolute URL such as https://example.com/hook';
+  if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) return `must begin with https://${allowPrivate ? ' or http://' : ''}`;
+  if (url.username !== '' || url.password !== '') return 'must not hold a user or a password';
+  if (url.port === '0') return 'must not have the port 0';
+  if (allowPrivate) return null;
+  const port = Number(url.port || 443);
+  if (port !== 443 && (port < 1_024 || BAD_PORTS.has(port)))
+    return 'must have the port 443 or one from 1024 on that is not set aside for another protocol';
+  return isPublicName(hostOf(url)) ? null : 'must name a host of the public internet';
+}
+
+/** The host as a resolver takes it: no brackets, no dot at its end. URL has turned decimal, octal and hexadecimal forms into plain addresses. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+}
+
+function isPublicName(host: string): boolean {
+  if (isIP(host) !== 0) return isPublicAddress(host);
+  return host.includes('.') && !CLOSED_NAMES.test(host);
+}

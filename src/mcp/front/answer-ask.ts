@@ -1,0 +1,94 @@
+import { type Answer, type Config, GatewayError, newCallId, printable, type RequestMessage, resultText, type Speakers } from '#gateway';
+import { nearestNames } from '../aggregate/nearest.ts';
+import { ownResult, type ServerInfo } from '../aggregate/result-text.ts';
+import type { AnswerCall } from '../answer-call.ts';
+import { type Knock, ownMeta, traceOf } from '../standalone.ts';
+import type { Turn } from '../turn.ts';
+import { readAsk } from './ask-tools.ts';
+import { createPartsAnswer } from './parts-answer.ts';
+import { fullName, type Spoken, WORD } from './spoken.ts';
+
+/** A call of a tool that asks an agent or a model. */
+export interface AskRequest {
+  readonly kind: Spoken;
+  /** null where the arguments name it. */
+  readonly name: string | null;
+  readonly arguments: unknown;
+  /** The `tools/call`. */
+  readonly message: RequestMessage;
+  readonly client: Turn['client'];
+  /** The client takes events. */
+  readonly events: boolean;
+  /** Who the gateway is at this address. */
+  readonly info: ServerInfo;
+  /** Whether the address has it, by its full name; default all. */
+  readonly selects?: (name: string) => boolean;
+}
+
+export interface AnswerAskDeps {
+  readonly answerCall: AnswerCall;
+  readonly speakers: () => Partial<Speakers>;
+  readonly receipts: Config['billing']['receipts'];
+  /** Characters of a result. */
+  readonly charsMax: number;
+}
+
+/**
+ * Answers a call of such a tool: a call of the primitive as any other, which costs what the primitive costs. `gone` aborts when nobody waits any more.
+ * Throws GatewayError `invalid_request` for what the request says to the gateway itself; everything else that goes wrong is the answer.
+ */
+export type AnswerAsk = (asked: AskRequest, knock: Knock, answer: Answer, gone?: AbortSignal) => Promise<void>;
+
+/** Names that a wrong one is compared with. */
+const NEAR_MAX = 1_000;
+
+export function createAnswerAsk({ answerCall, speakers, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
+  return async (asked, { caller, requestId, headers, gone: left }, answer, gone = left) => {
+    const { kind, client, events, info, selects = () => true } = asked;
+    const own = ownMeta(asked.message, headers, receipts);
+    const { message } = own;
+    if (message.params?.['task'] !== undefined)
+      throw new GatewayError('invalid_request', 'Tasks are not carried: call the tool without params.task', { param: 'params.task' });
+    const modern = client === 'modern';
+    const failed = (why: string) => ownResult({ content: JSON.stringify([{ type: 'text', text: why }]), isError: 'true' }, info, modern, false);
+    const read = readAsk(kind, asked.arguments, asked.name === null);
+    if ('fault' in read) return answer.end(resultText(message.idText, failed(read.fault)), 200);
+    const speaker = speakers()[kind];
+    const name = asked.name ?? read.name!;
+    const there = () => (speaker?.has(name) ?? false) && selects(fullName(kind, name));
+
+    const unknown = () => {
+      const names = (speaker?.list(NEAR_MAX) ?? []).map((one) => one.name).filter((one) => selects(fullName(kind, one)));
+      const nearest = nearestNames(name, names);
+      const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : '';
+      return `There is no ${WORD[kind]} ${printable(name)} here.${hint}`;
+    };
+    const parts = createPartsAnswer({ kind, message, modern, events, info, charsMax });
+    await answerCall(
+      {
+        message,
+        client,
+        caller,
+        callId: newCallId(),
+        continued: null,
+        service: fullName(kind, name),
+        free: false,
+        idempotencyKey: own.idempotencyKey,
+        target: fullName(kind, name),
+        async request() {
+          if (!speaker || !there()) throw new GatewayError('invalid_model', unknown());
+          const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
+          return speaker.toCall(name, { ...read.ask, stream: parts.heard }, context);
+        },
+        events: parts.events,
+        response: parts.response,
+        errorResult: (error) => (error instanceof GatewayError && MENDED.has(error.code) ? failed(error.message) : null),
+      },
+      answer,
+      gone,
+    );
+  };
+}
+
+/** What whoever calls a tool can mend by other arguments. */
+const MENDED: ReadonlySet<string> = new Set(['invalid_model', 'not_found', 'invalid_request', 'unprocessable'] satisfies GatewayError['code'][]);

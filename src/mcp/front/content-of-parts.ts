@@ -1,0 +1,71 @@
+import type { FilePart, Part } from '#gateway';
+
+/** Parts as the content of a tool's result: texts that follow each other are one, data is its JSON text, files are images, audio, blobs or links. */
+export interface PartsContent {
+  add(part: Part): void;
+  /** Elements of `content`. */
+  items(): readonly object[];
+  /** There was more than what is kept. */
+  readonly cut: boolean;
+}
+
+/** `charsMax`: of all that is kept. */
+export function createPartsContent(charsMax: number): PartsContent {
+  const items: object[] = [];
+  let texts: string[] = [];
+  let chars = 0;
+  let cut = false;
+
+  const flush = () => {
+    if (texts.length > 0) items.push({ type: 'text', text: texts.join('') });
+    texts = [];
+  };
+
+  return {
+    add(part) {
+      const length = lengthOf(part);
+      if (cut || chars + length > charsMax) {
+        cut = true;
+        return;
+      }
+      chars += length;
+      if (part.kind === 'text') {
+        texts.push(part.text);
+        return;
+      }
+      flush();
+      items.push(part.kind === 'data' ? { type: 'text', text: JSON.stringify(part.data) } : contentOfFile(part));
+    },
+    items() {
+      flush();
+      return items;
+    },
+    get cut() {
+      return cut;
+    },
+  };
+}
+
+/** Of an element that says little, so that many of them count as well. */
+const LEAST = 64;
+
+function lengthOf(part: Part): number {
+  if (part.kind === 'text') return part.text.length;
+  if (part.kind === 'data') return LEAST + JSON.stringify(part.data).length;
+  return LEAST + (part.bytes ?? part.url ?? '').length + (part.name?.length ?? 0);
+}
+
+function contentOfFile({ mediaType, name, url, bytes }: FilePart): object {
+  const type = mediaType === null ? {} : { mimeType: mediaType };
+  if (bytes === null) return { type: 'resource_link', uri: url ?? '', name: name ?? lastOf(url ?? '') ?? 'file', ...type };
+  // Clients refuse a whole result for one blob that is not base64 of the common kind.
+  const data = Buffer.from(bytes, 'base64').toString('base64');
+  const of = /^(image|audio)\//i.exec(mediaType ?? '')?.[1]?.toLowerCase();
+  if (of !== undefined) return { type: of, data, mimeType: mediaType };
+  return { type: 'resource', resource: { uri: `attachment:///${encodeURIComponent((name ?? 'file').toWellFormed())}`, ...type, blob: data } };
+}
+
+function lastOf(url: string): string | null {
+  const path = url.split(/[?#]/, 1)[0]!;
+  return path.slice(path.lastIndexOf('/') + 1) || null;
+}

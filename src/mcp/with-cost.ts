@@ -1,0 +1,19 @@
+import { type Call, membersOf, RawJsonError } from '#gateway';
+import { withMeta } from './meta.ts';
+import type { McpTail } from './turn.ts';
+
+/** The response of a billed call with what it cost in its `_meta`; `cost` is in USDC. One without a result stays as it is. */
+export function withCost({ text, message }: McpTail, { id }: Pick<Call, 'id'>, cost: string, receipt: string | null): string {
+  const read = message?.text === text ? message : null;
+  if (!(read?.members ?? membersOf(text)).has('result')) return text;
+  const generation = { 'tollgate/generation': JSON.stringify({ id, cost, currency: 'USDC' }) };
+  // What a server writes there itself is no receipt of this gateway.
+  const told = { ...generation, 'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt) };
+  try {
+    return withMeta(text, 'result', told, read);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    // A key stands twice in what is paid for by now: the last counts, as for most who read it.
+    return withMeta(JSON.stringify(JSON.parse(text)), 'result', told);
+  }
+}

@@ -1,0 +1,43 @@
+import { GatewayError, type FilePart, type Part, type PartsAsk, type PartsTurn } from '#gateway';
+import type { ChatBody, ChatMessage, ContentPart } from '../chat-schema.ts';
+
+const IMAGE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
+const IMAGE_ENDING = /\.(?:png|jpe?g|gif|webp|avif|bmp|tiff?|heic)$/i;
+const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
+const CONTEXT_ID_MAX = 256;
+
+/** What is asked in parts as the body of a chat request. Throws GatewayError `unprocessable` for a file that no chat model takes. */
+export function toChatBody(model: string, ask: PartsAsk): ChatBody {
+  const body: ChatBody = { model, messages: ask.turns.map(toMessage), stream: true };
+  if (ask.maxTokens !== null) body.max_tokens = ask.maxTokens;
+  // A model keeps nothing of a conversation, but the same provider may have the beginning of the prompt at hand.
+  if (ask.contextId !== null && ask.contextId.length <= CONTEXT_ID_MAX) body.session_id = ask.contextId;
+  return body;
+}
+
+function toMessage({ role, parts }: PartsTurn): ChatMessage {
+  if (parts.every((part) => part.kind !== 'file')) return { role, content: parts.map(textOf).join('\n') };
+  return { role, content: parts.map((part): ContentPart => (part.kind === 'file' ? toImage(part) : { type: 'text', text: textOf(part) })) };
+}
+
+function textOf(part: Exclude<Part, FilePart>): string {
+  return part.kind === 'text' ? part.text : JSON.stringify(part.data);
+}
+
+function toImage({ mediaType, name, url, bytes }: FilePart): ContentPart {
+  if (bytes !== null && mediaType !== null && IMAGE.test(mediaType) && BASE64.test(bytes))
+    return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${bytes}` } };
+  if (url !== null && isImage(mediaType, url)) return { type: 'image_url', image_url: { url } };
+  const what = [name, mediaType].filter((word) => word !== null).map((word) => JSON.stringify(word.slice(0, 64)));
+  throw new GatewayError(
+    'unprocessable',
+    `A chat model cannot take the file${what.length ? ` ${what.join(', ')}` : ''}: it takes images, as base64 with a media type such as image/png or at an https URL, and text`,
+  );
+}
+
+/** A file without a media type is what its name at the end of its URL says. */
+function isImage(mediaType: string | null, url: string): boolean {
+  const parsed = URL.parse(url);
+  if (parsed?.protocol !== 'https:') return false;
+  return mediaType === null ? IMAGE_ENDING.test(parsed.pathname) : mediaType.startsWith('image/');
+}

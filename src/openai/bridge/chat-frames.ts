@@ -1,0 +1,94 @@
+import { type Call, decodePartsEvents, type Frame, GatewayError, type PartsEnd, type Provider, type SettledFrame } from '#gateway';
+import type { ChatTail } from '../chat-end.ts';
+import type { ReplyAbout } from '../chat-reply.ts';
+import { createPartsText } from './parts-text.ts';
+
+export interface ChatFramesOptions {
+  readonly call: Call;
+  readonly about: ReplyAbout;
+  readonly replyBytesMax: number;
+  /** Who serves, as far as it is known. */
+  readonly provider: () => Provider;
+}
+
+/** The frames of a call that was asked in parts, as those of a chat model: chunks of text, and at the end a ChatTail. */
+export async function* chatFrames(frames: AsyncIterable<Frame>, { call, about, replyBytesMax, provider }: ChatFramesOptions): AsyncGenerator<Frame> {
+  const text = createPartsText();
+  const said: string[] = [];
+  let bytes = 0;
+  let begun = false;
+  const head = (): Frame => ({ type: 'head', status: 200, provider: provider() });
+  const chunk = (delta: Readonly<Record<string, unknown>>) => ({
+    id: call.id,
+    object: 'chat.completion.chunk',
+    created: Math.floor(about.startedAt / 1000),
+    model: about.model,
+    choices: [{ index: 0, delta, finish_reason: null as string | null }],
+  });
+
+  for await (const frame of frames) {
+    if (frame.type === 'head' || frame.type === 'end') continue;
+    if (!begun) {
+      begun = true;
+      yield head();
+      if (about.stream) yield { type: 'data', bytes: eventOf(chunk({ role: 'assistant', content: '' })) };
+    }
+    if (frame.type === 'settled') {
+      yield toSettled(frame, about, chunk({}), said.join(''));
+      return;
+    }
+    let out = '';
+    for (const event of decodePartsEvents(frame.bytes)) {
+      if (event.type === 'progress') {
+        out += commentOf(event.text);
+        continue;
+      }
+      const piece = text.push(event.part);
+      bytes += piece.length;
+      if (bytes > replyBytesMax)
+        throw new GatewayError('provider_unavailable', `Provider ${provider().name} failed: its reply is larger than ${replyBytesMax} bytes`);
+      if (about.stream) out += `data: ${JSON.stringify(chunk({ content: piece }))}\n\n`;
+      else said.push(piece);
+    }
+    if (about.stream && out !== '') yield { type: 'data', bytes: Buffer.from(out) };
+  }
+}
+
+const eventOf = (chunk: unknown) => Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+
+const COMMENT_MAX = 200;
+
+/** What is at work, where clients do not look. */
+function commentOf(text: string | null): string {
+  const words = (text ?? 'working')
+    .slice(0, COMMENT_MAX)
+    .replace(/[\s\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim();
+  return `: ${words}\n\n`;
+}
+
+const FINISH = { stop: 'stop', length: 'length', input: 'stop', failed: 'error' } as const satisfies Record<PartsEnd['finish'], string>;
+const STATE = { stop: 'completed', length: 'completed', input: 'input-required', failed: 'failed' } as const satisfies Record<
+  PartsEnd['finish'],
+  string
+>;
+
+function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string, unknown>, said: string): SettledFrame {
+  const end = frame.tail as PartsEnd;
+  const { taskId, contextId, promptTokens, completionTokens } = end;
+  const finish_reason = FINISH[end.finish];
+  const body: Record<string, unknown> = about.stream
+    ? { ...chunk, choices: [{ index: 0, delta: {}, finish_reason }] }
+    : { ...chunk, object: 'chat.completion', choices: [{ index: 0, message: { role: 'assistant', content: said }, finish_reason }] };
+  if (end.finish === 'failed') {
+    const message = `${about.model} failed: ${end.error ?? 'no reason given'}`;
+    body['error'] = { message, type: 'provider_unavailable', code: 500, param: null };
+  }
+  if (taskId !== null || contextId !== null) body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish] };
+  const tail: ChatTail = {
+    before: null,
+    body,
+    usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens },
+  };
+  return { ...frame, tail };
+}

@@ -1,0 +1,82 @@
+import {
+  type Call,
+  type CallRequest,
+  type Conversation,
+  type Exchange,
+  type JsonLimits,
+  type Offer,
+  type Pipeline,
+  type Provider,
+  type Speaker,
+} from '#gateway';
+import { capCost, maxCostOf } from '../max-cost.ts';
+import type { OpenChat } from '../chat-reply.ts';
+import type { ChatBody } from '../chat-schema.ts';
+import { sessionOf, toPreferences, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
+import { chatFrames } from './chat-frames.ts';
+import { refuseUnsupported } from './refuse-unsupported.ts';
+import { toAsk } from './to-ask.ts';
+
+export interface BridgeOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly limits: JsonLimits;
+}
+
+/**
+ * A chat request to a tool or an agent: said to it in parts, run and billed as a call of it, answered as chat. Throws GatewayError `invalid_request` for
+ * what only a model can be asked.
+ */
+export function openBridged(
+  { pipeline, limits }: BridgeOptions,
+  { speaker, name }: { readonly speaker: Speaker; readonly name: string },
+  body: ChatBody,
+  context: ChatContext,
+): OpenChat {
+  refuseUnsupported(body);
+  const ask = toAsk(body, { primitive: speaker.primitive, session: sessionOf(body, context.headers), limits });
+  const maxCost = maxCostOf(body);
+  const { caller, requestId } = context;
+  const traceparent = context.headers['traceparent'];
+
+  return async (callId, gone) => {
+    const asked = await speaker.toCall(name, ask, {
+      caller,
+      requestId,
+      traceparent: typeof traceparent === 'string' ? traceparent : null,
+      wantsReceipt: wantsReceipt(ask.stream, context),
+    });
+    let serving: Offer | null = null;
+    const request: CallRequest = {
+      ...asked,
+      exchange: watched(asked.exchange, (offer) => (serving = offer)),
+      ...(body.metadata ? { metadata: body.metadata } : {}),
+      ...(body.provider ? { preferences: toPreferences(body.provider) } : {}),
+    };
+    const call = await pipeline.prepare(maxCost === null ? request : capCost(request, maxCost), callId);
+    const about = { id: call.id, model: body.model, stream: ask.stream, startedAt: call.startedAt, slow: true };
+    const provider = (): Provider => (serving ?? firstOf(call)).provider;
+    return { about, frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }) };
+  };
+}
+
+const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
+
+/** A conversation has no head that would say which offer serves. */
+function watched(native: Exchange | Conversation, served: (offer: Offer) => void): Exchange | Conversation {
+  if (!('converse' in native))
+    return {
+      request: (offer) => native.request(offer),
+      reader(offer) {
+        served(offer);
+        return native.reader(offer);
+      },
+    };
+  return {
+    begin: (call) => native.begin?.(call),
+    resolved: (state) => native.resolved?.(state),
+    converse(offer, ...rest) {
+      served(offer);
+      return native.converse(offer, ...rest);
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import { GatewayError } from '#gateway';
+import type { ChatBody } from '../chat-schema.ts';
+
+/** Fields that only a chat model can heed, and the values of them that ask for nothing special. Those that merely colour an answer (temperature, seed) are let pass. */
+const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
+  n: (value) => value === 1,
+  tools: (value) => Array.isArray(value) && value.length === 0,
+  functions: (value) => Array.isArray(value) && value.length === 0,
+  tool_choice: (value) => value === 'none' || value === 'auto',
+  function_call: (value) => value === 'none' || value === 'auto',
+  response_format: (value) => (value as { readonly type?: unknown } | null)?.type === 'text',
+  stop: (value) => Array.isArray(value) && value.length === 0,
+  logprobs: (value) => value === false,
+  top_logprobs: (value) => value === 0,
+  logit_bias: (value) => typeof value === 'object' && Object.keys(value!).length === 0,
+  modalities: (value) => Array.isArray(value) && value.every((one) => one === 'text'),
+  audio: () => false,
+  prediction: () => false,
+  models: (value) => Array.isArray(value) && value.length === 0,
+  max_tool_rounds: () => false,
+};
+
+/** Throws GatewayError `invalid_request` where a body asks for what a tool or an agent behind the chat door cannot do. */
+export function refuseUnsupported(body: ChatBody): void {
+  for (const field of Object.keys(UNSUPPORTED)) {
+    const value = body[field];
+    if (value === undefined || value === null || UNSUPPORTED[field]!(value)) continue;
+    throw new GatewayError('invalid_request', `${field} is for chat models alone; ${body.model.slice(0, 128)} is none: leave it out`, {
+      param: field,
+    });
+  }
+}

@@ -1,0 +1,116 @@
+import {
+  type FilePart,
+  GatewayError,
+  isObject,
+  type JsonLimits,
+  type Part,
+  parseJson,
+  type PartsAsk,
+  type PartsTurn,
+  type Primitive,
+} from '#gateway';
+import { askedCap } from '../chat-budget.ts';
+import type { ChatBody, ChatMessage, ContentPart } from '../chat-schema.ts';
+
+const ROLES: Readonly<Record<string, PartsTurn['role']>> = { system: 'system', developer: 'system', user: 'user', assistant: 'assistant' };
+
+export interface AskOptions {
+  readonly primitive: Primitive;
+  /** The session that the client names, in the body or in a header; null for none. */
+  readonly session: string | null;
+  readonly limits: JsonLimits;
+}
+
+/** A chat request as what a tool or an agent is asked in parts. Throws GatewayError `invalid_request` that names the message or the part. */
+export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions): PartsAsk {
+  const last = body.messages.length - 1;
+  const turns = body.messages.map((message, index) => toTurn(message, `messages[${index}]`));
+  if (turns[last]!.role !== 'user')
+    throw new GatewayError('invalid_request', `messages[${last}].role must be user: the last message is what is asked`, {
+      param: `messages[${last}].role`,
+    });
+  if (turns[last]!.parts.length === 0)
+    throw new GatewayError('invalid_request', `messages[${last}].content is empty: it is what is asked`, { param: `messages[${last}].content` });
+  const task = taskOf(body);
+  return {
+    turns,
+    arguments: primitive === 'tool' ? argumentsOf(turns[last]!.parts, limits) : null,
+    contextId: task.contextId ?? (primitive === 'agent' ? session : null),
+    taskId: task.taskId,
+    maxTokens: askedCap(body),
+    stream: body.stream === true,
+  };
+}
+
+function toTurn({ role: given, content, tool_calls: calls }: ChatMessage, at: string): PartsTurn {
+  const role = ROLES[given];
+  if (role === undefined) throw invalid(`${at}.role is ${given}, which only chat models know; leave the message out`, `${at}.role`);
+  if (Array.isArray(calls) && calls.length > 0)
+    throw invalid(`${at}.tool_calls are for chat models alone; leave the message out`, `${at}.tool_calls`);
+  if (typeof content === 'string') return { role, parts: content === '' ? [] : [{ kind: 'text', text: content }] };
+  return { role, parts: (content ?? []).map((part, index) => toPart(part, `${at}.content[${index}]`)) };
+}
+
+function toPart(part: ContentPart, at: string): Part {
+  switch (part.type) {
+    case 'text':
+      return { kind: 'text', text: part.text! };
+    case 'image_url':
+      return fileOf(part.image_url!.url, null);
+    case 'input_audio': {
+      const audio = part['input_audio'];
+      if (!isObject(audio) || typeof audio['data'] !== 'string' || typeof audio['format'] !== 'string')
+        throw invalid(`${at}.input_audio must be an object such as {"data": "<base64>", "format": "wav"}`, `${at}.input_audio`);
+      return { kind: 'file', mediaType: `audio/${audio['format'].slice(0, 64)}`, name: null, url: null, bytes: audio['data'] };
+    }
+    case 'file': {
+      const file = part['file'];
+      if (!isObject(file) || typeof file['file_data'] !== 'string')
+        throw invalid(
+          `${at}.file must be an object such as {"filename": "a.pdf", "file_data": "data:application/pdf;base64,…"}; there are no stored files here`,
+          `${at}.file`,
+        );
+      return fileOf(file['file_data'], typeof file['filename'] === 'string' ? file['filename'] : null);
+    }
+    default:
+      throw invalid(
+        `${at}.type is ${JSON.stringify(part.type.slice(0, 40))}; a tool or an agent takes text, image_url, input_audio and file`,
+        `${at}.type`,
+      );
+  }
+}
+
+/** A data URL is the file itself; anything else is where it lies, or its bare base64. */
+function fileOf(source: string, name: string | null): FilePart {
+  const data = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64})?(?:;[\w=.+-]{1,64}){0,4};base64,/.exec(source.slice(0, 512));
+  if (data) return { kind: 'file', mediaType: data[1] ?? null, name, url: null, bytes: source.slice(data[0].length) };
+  if (/^https?:\/\//i.test(source)) return { kind: 'file', mediaType: null, name, url: source, bytes: null };
+  return { kind: 'file', mediaType: null, name, url: null, bytes: source };
+}
+
+/** The last text of what is asked that is a JSON object. What was said before is not asked again. */
+function argumentsOf(parts: readonly Part[], limits: JsonLimits): PartsAsk['arguments'] {
+  for (const part of parts.toReversed()) {
+    const value = part.kind === 'text' && /^\s*\{/.test(part.text) ? objectIn(part.text, limits) : null;
+    if (value !== null) return value;
+  }
+  return null;
+}
+
+/** null for a text that is no JSON object, or a larger one than a request may hold. */
+export function objectIn(text: string, limits: JsonLimits): Readonly<Record<string, unknown>> | null {
+  try {
+    const value = parseJson(Buffer.from(text), limits);
+    return isObject(value) ? value : null;
+  } catch (error) {
+    if (error instanceof GatewayError) return null;
+    throw error;
+  }
+}
+
+/** The member `tollgate` of a body: the task or the context of an earlier reply, to go on with. */
+function taskOf({ tollgate }: ChatBody): { readonly taskId: string | null; readonly contextId: string | null } {
+  return { taskId: tollgate?.task_id ?? null, contextId: tollgate?.context_id ?? null };
+}
+
+const invalid = (message: string, param: string) => new GatewayError('invalid_request', message, { param });

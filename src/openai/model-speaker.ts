@@ -1,0 +1,51 @@
+import { byService, type Catalog, type Config, type Exchange, GatewayError, type Speaker } from '#gateway';
+import { toChatBody } from './bridge/ask-body.ts';
+import { createPartsReader } from './bridge/parts-reader.ts';
+import { toCall } from './chat-to-call.ts';
+
+export interface ModelSpeakerOptions {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
+  readonly config: Pick<Config, 'upstream'>;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** Chat models, spoken to in parts: for the doors of other protocols. A model is always asked for a stream, so that its words come as they are said. */
+export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions): Speaker {
+  const find = (name: string) => catalog.resolve(name, 'model');
+  return {
+    primitive: 'model',
+    has(name) {
+      try {
+        return find(name).offers.length > 0;
+      } catch (error) {
+        if (error instanceof GatewayError) return false;
+        throw error;
+      }
+    },
+    list: (limit) =>
+      byService(catalog.offers('model'))
+        .slice(0, limit)
+        .map(([first, ...others]) => ({
+          name: first!.service,
+          displayName: first!.displayName,
+          description: [first!, ...others].find(({ description }) => description !== '')?.description ?? '',
+        })),
+    async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
+      find(name);
+      const { request, exchange } = toCall(toChatBody(name, ask), {
+        caller,
+        requestId,
+        headers: {},
+        now: now(),
+        replyBytesMax: config.upstream.replyBytesMax,
+        receipts: 'on-request',
+      });
+      const spoken: Exchange = {
+        request: (offer) => exchange.request(offer),
+        reader: (offer) => createPartsReader(exchange.reader(offer)),
+      };
+      return { ...request, exchange: spoken, stream: ask.stream, traceparent, wantsReceipt };
+    },
+  };
+}

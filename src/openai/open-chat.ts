@@ -1,0 +1,47 @@
+import { speakerOf, type Config, type Pipeline, type Speakers } from '#gateway';
+import { openBridged } from './bridge/open-bridged.ts';
+import type { OpenChat } from './chat-reply.ts';
+import type { ChatBody } from './chat-schema.ts';
+import { toCall, type ChatContext } from './chat-to-call.ts';
+import { openToolLoop, type ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
+
+export interface OpenChatDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly config: Pick<Config, 'limits' | 'upstream'>;
+  /** What can be asked by its name with a prefix. */
+  readonly speakers: () => Partial<Speakers>;
+  /** What tools that the gateway calls for a model need; null where there are none. */
+  readonly toolLoop: ToolLoopDeps | null;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** A request as it was checked, and whom to tell of what should not happen while it is answered. */
+export type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknown) => void) => OpenChat;
+
+/**
+ * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is asked as if it were a model.
+ * Throws GatewayError for what can be seen to be wrong before anything is looked up.
+ */
+export function createOpenChat({ pipeline, config, speakers, toolLoop, now }: OpenChatDeps): ChooseChat {
+  return (body, context, onError) => {
+    const known = speakers();
+    const spoken = speakerOf(known, body.model);
+    // A model of exactly that name goes first: whoever called it so before goes on getting it.
+    if (spoken !== null && spoken.speaker.primitive !== 'model' && !known.model?.has(body.model))
+      return openBridged({ pipeline, limits: config.limits }, spoken, body, context);
+    if (body.tools?.some(({ type }) => type === 'mcp'))
+      return openToolLoop({ pipeline, config, deps: toolLoop, mcp: known.mcp ?? null, now, onError }, body, context);
+    return openModel(pipeline, body, context);
+  };
+}
+
+function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
+  const { request, exchange } = toCall(body, context);
+  return async (callId, gone) => {
+    const call = await pipeline.prepare(request, callId);
+    exchange.callId = call.id;
+    const about = { id: call.id, model: call.service, stream: call.stream, startedAt: call.startedAt };
+    return { about, frames: pipeline.run(call, gone) };
+  };
+}

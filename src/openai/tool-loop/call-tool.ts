@@ -1,0 +1,106 @@
+import {
+  decodePartsEvents,
+  GatewayError,
+  type JsonLimits,
+  newCallId,
+  type Part,
+  type PartsEnd,
+  type Pipeline,
+  type Speaker,
+  type AskContext,
+} from '#gateway';
+import { objectIn } from '../bridge/to-ask.ts';
+import type { ToolCall } from './model-turn.ts';
+import type { RunTally } from './run-tally.ts';
+import type { ServerTool } from './server-tools.ts';
+
+export interface CallToolOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly mcp: Speaker;
+  readonly limits: JsonLimits;
+  readonly ask: AskContext;
+  /** Id of the run that pays. */
+  readonly parent: string;
+  readonly timeoutMs: number;
+  readonly tally: RunTally;
+  readonly gone: AbortSignal;
+  /** Told of what should not have happened. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** What a tool said, for the model. */
+export interface ToolSaid {
+  readonly text: string;
+  readonly failed: boolean;
+  /** Id of the call; null where none was made. */
+  readonly callId: string | null;
+}
+
+/** Of one result, in UTF-16 units: more than most contexts hold. */
+const TEXT_MAX = 256 * 1024;
+
+/** Calls a tool for a model: a billed call under the run. Never rejects: what goes wrong is told to the model, which may do better. */
+export async function callTool({ service, tool }: ServerTool, call: ToolCall, options: CallToolOptions): Promise<ToolSaid> {
+  const { pipeline, mcp, ask, parent, timeoutMs, tally, gone } = options;
+  const given = call.arguments.trim() === '' ? {} : objectIn(call.arguments, options.limits);
+  if (given === null) return { text: 'Error: the arguments are no JSON object', failed: true, callId: null };
+  let callId: string | null = null;
+  try {
+    const request = await mcp.toCall(
+      `${service}/${tool}`,
+      {
+        turns: [{ role: 'user', parts: [{ kind: 'data', data: given }] }],
+        arguments: given,
+        contextId: null,
+        taskId: null,
+        maxTokens: null,
+        stream: false,
+      },
+      ask,
+    );
+    const prepared = await pipeline.prepare({ ...request, parent, timeoutMs }, newCallId());
+    callId = prepared.id;
+    const said = createSaid();
+    for await (const frame of pipeline.run(prepared, gone)) {
+      if (frame.type === 'data') for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') said.push(event.part);
+      if (frame.type !== 'settled') continue;
+      tally.settled(prepared, frame);
+      const { finish, error } = frame.tail as PartsEnd;
+      if (finish === 'failed') return { text: cut(`Error: ${error ?? 'the tool failed'}`), failed: true, callId };
+      return { text: said.text(), failed: false, callId };
+    }
+    throw new Error('a call ended without a settlement');
+  } catch (error) {
+    if (error instanceof GatewayError) return { text: cut(`Error: ${error.message}`), failed: true, callId };
+    options.onError(error);
+    return { text: 'Error: internal error', failed: true, callId };
+  }
+}
+
+/** Collects what a tool says, as far as a model can use it. */
+function createSaid() {
+  const pieces: string[] = [];
+  let length = 0;
+  return {
+    push(part: Part): void {
+      if (length > TEXT_MAX) return;
+      const piece = textOf(part);
+      length += piece.length + 1;
+      pieces.push(piece);
+    },
+    text: () => cut(pieces.join('\n')),
+  };
+}
+
+/** The bytes of a file are no words. */
+function textOf(part: Part): string {
+  if (part.kind === 'text') return part.text;
+  if (part.kind === 'data') return JSON.stringify(part.data) ?? 'null';
+  const { name, mediaType, url, bytes } = part;
+  const about = [name, mediaType, bytes === null ? null : `${Math.floor(bytes.length * 0.75)} bytes, not shown`].filter((one) => one !== null);
+  return [...(about.length > 0 ? [`[file: ${about.join(', ')}]`] : []), ...(url === null ? [] : [url])].join(' ');
+}
+
+/** What is kept is copied, or it would keep the whole text in memory that it is a part of. */
+const cut = (text: string) =>
+  text.length > TEXT_MAX ? `${Buffer.from(text.slice(0, TEXT_MAX)).toString()}\n[cut: the result is longer than ${TEXT_MAX} characters]` : text;

@@ -1,0 +1,135 @@
+import type { Call, Frame, SettledFrame } from '#gateway';
+import type { ChatTail } from '../chat-end.ts';
+import { chunksOf } from '../chunks-of.ts';
+
+type Json = Record<string, unknown>;
+
+/** What a model asks to be called. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text, as far as the model wrote it. */
+  readonly arguments: string;
+}
+
+/** One turn of the model, over. */
+export interface TurnEnd {
+  readonly text: string;
+  readonly calls: readonly ToolCall[];
+  readonly finishReason: string | null;
+  /** What else the model's message has, of a reply in one piece. */
+  readonly message: Json;
+  readonly settled: SettledFrame;
+}
+
+export interface ModelTurnOptions {
+  /** The id that the client knows. */
+  readonly id: string;
+  /** Earlier turns have said something. */
+  readonly goesOn: boolean;
+  /** The first turn tells who serves, and whose words they are. */
+  readonly first: boolean;
+}
+
+/** What separates the words of a turn from those of the one before. */
+export const TURN_GAP = '\n\n';
+
+/**
+ * Runs one turn of a model. Gives out its words as they come, where it is a stream, and keeps what it asks to be called back, since who calls it is not
+ * known before the end.
+ */
+export async function* modelTurn(
+  call: Call,
+  frames: AsyncIterable<Frame>,
+  { id, goesOn, first }: ModelTurnOptions,
+): AsyncGenerator<Frame, TurnEnd | null, undefined> {
+  const words: string[] = [];
+  const calls = new Map<number, { id: string; name: string; arguments: string }>();
+  let begun = !first;
+
+  /** The chunk as it goes to the client; null for one that has nothing for it. */
+  function heard(chunk: Json): Json | null {
+    const [choice] = (chunk['choices'] ?? []) as Json[];
+    if (!choice) return null;
+    const { tool_calls: asked, role, ...delta } = (choice['delta'] ?? {}) as Json;
+    if (Array.isArray(asked)) for (const one of asked as Json[]) collect(calls, one);
+    if (Array.isArray(delta['content'])) delta['content'] = textOfParts(delta['content']);
+    if (typeof delta['content'] === 'string' && delta['content'] !== '') {
+      const gap = goesOn && words.length === 0 ? TURN_GAP : '';
+      words.push(delta['content']);
+      delta['content'] = gap + delta['content'];
+    }
+    if (Object.values(delta).every((value) => value === null || value === '')) {
+      if (begun || role === undefined) return null;
+      begun = true;
+      return { ...chunk, id, choices: [{ index: 0, delta: { role, content: '' }, finish_reason: null }] };
+    }
+    const spoken = begun ? delta : { role: 'assistant', ...delta };
+    begun = true;
+    return { ...chunk, id, choices: [{ ...choice, delta: spoken, finish_reason: null }] };
+  }
+  function* said(chunks: readonly Json[]): Generator<Frame> {
+    const text = chunks
+      .map(heard)
+      .filter((chunk) => chunk !== null)
+      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      .join('');
+    if (text !== '') yield { type: 'data', bytes: Buffer.from(text) };
+  }
+
+  for await (const frame of frames) {
+    if (frame.type === 'head' && first) yield frame;
+    if (frame.type === 'data') yield* said(chunksOf(frame.bytes));
+    if (frame.type !== 'settled') continue;
+    const { before, body } = frame.tail as ChatTail;
+    const [choice] = body['choices'] as Json[];
+    const finishReason = choice?.['finish_reason'];
+    const message = (choice?.['message'] ?? {}) as Json;
+    if (call.stream) yield* said([...(before === null ? [] : chunksOf(before)), { ...body, usage: undefined }]);
+    else heard({ choices: [{ delta: indexed(message) }] });
+    return {
+      text: words.join(''),
+      calls: [...calls.values()],
+      finishReason: typeof finishReason === 'string' && finishReason !== '' ? finishReason : null,
+      message,
+      settled: frame,
+    };
+  }
+  return null;
+}
+
+/** Some models say their words in parts. */
+function textOfParts(parts: readonly unknown[]): string {
+  return parts
+    .map((part) => (part as { readonly text?: unknown } | null)?.text)
+    .filter((text) => typeof text === 'string')
+    .join('');
+}
+
+function collect(calls: Map<number, { id: string; name: string; arguments: string }>, delta: Json): void {
+  const index = delta['index'] as number;
+  const { name, arguments: more } = (delta['function'] ?? {}) as Json;
+  let known = calls.get(index);
+  if (!known) calls.set(index, (known = { id: String(delta['id']), name: '', arguments: '' }));
+  if (typeof name === 'string') known.name ||= name;
+  if (typeof more === 'string') known.arguments += more;
+}
+
+/** A message in one piece as a delta. Its calls have the names and ids that the provider gave; what is none of that is passed over. */
+function indexed(message: Json): Json {
+  const { tool_calls: calls, ...rest } = message;
+  if (!Array.isArray(calls)) return rest;
+  const asked = calls.filter((call): call is Json => typeof call === 'object' && call !== null);
+  return {
+    ...rest,
+    tool_calls: asked.map((call, index) => {
+      const fn = (typeof call['function'] === 'object' && call['function'] !== null ? call['function'] : {}) as Json;
+      const given = fn['arguments'];
+      return {
+        index,
+        id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${index}`,
+        function: { ...fn, arguments: typeof given === 'object' && given !== null ? JSON.stringify(given) : given },
+      };
+    }),
+  };
+}

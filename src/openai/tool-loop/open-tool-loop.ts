@@ -1,0 +1,62 @@
+import { type Catalog, type Config, GatewayError, type MicroUsd, type Pipeline, type Runs, type Speaker } from '#gateway';
+import type { OpenChat } from '../chat-reply.ts';
+import { TOOL_ROUNDS_DEFAULT, type ChatBody, type ChatTool } from '../chat-schema.ts';
+import { toCall, type ChatContext } from '../chat-to-call.ts';
+import { runBudget } from './run-budget.ts';
+import { resolveServerTools, type ToolFacts } from './server-tools.ts';
+import { runFrames } from './run-frames.ts';
+
+export interface ToolLoopDeps {
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  readonly runs: Runs;
+  /** The tools of a service. Rejects with GatewayError `not_found`. */
+  readonly toolsOf: (service: string) => Promise<readonly ToolFacts[]>;
+  /** Highest budget of a run whose client names none with `max_cost`. */
+  readonly budgetMax: MicroUsd;
+}
+
+export interface ToolLoopOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly config: Pick<Config, 'limits' | 'upstream'>;
+  readonly deps: ToolLoopDeps | null;
+  /** Asks the tools; null where there are none. */
+  readonly mcp: Speaker | null;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Told of what should not have happened. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A chat request whose model has tools that the gateway calls: a run of turns and tool calls, each billed, from one lock. Throws GatewayError `invalid_request`. */
+export function openToolLoop({ pipeline, config, deps, mcp, now, onError }: ToolLoopOptions, body: ChatBody, context: ChatContext): OpenChat {
+  if (deps === null || mcp === null) throw invalid('tools of type mcp are not offered by this gateway', 'tools');
+  if ((body.n ?? 1) > 1) throw invalid('n must be 1 where the gateway calls tools', 'n');
+  if (body['functions'] !== undefined && body['functions'] !== null)
+    throw invalid('functions cannot be mixed with tools that the gateway calls: name them in tools', 'functions');
+  const tools = body.tools as readonly ChatTool[];
+  const rounds = body.max_tool_rounds ?? TOOL_ROUNDS_DEFAULT;
+  // What can be seen to be wrong is told before anything is asked.
+  toCall({ ...body, max_cost: null }, context);
+
+  return async (callId, gone) => {
+    const resolved = await resolveServerTools(tools, deps.toolsOf);
+    for (const { service } of resolved.named.values()) authorise(context, deps.catalog.resolve(service, 'tool').service);
+    const first: ChatBody = { ...body, tools: [...resolved.all] };
+    const budget = runBudget(first, { catalog: deps.catalog, tools: resolved.named.values(), rounds, costMax: deps.budgetMax });
+    const { service } = deps.catalog.resolve(body.model, 'model');
+    const about = { id: callId, model: service, stream: body.stream === true, startedAt: context.now };
+    const frames = runFrames({ pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, now, onError }, body, context, gone);
+    return { about, frames };
+  };
+}
+
+/** What would be refused to the model later, when its first turn has been paid, is refused at once. */
+function authorise({ caller }: ChatContext, service: string): void {
+  const allowed = caller.key?.allowedServices;
+  if (!allowed || allowed.includes(service)) return;
+  throw new GatewayError('permission_denied', `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`, {
+    param: 'tools',
+  });
+}
+
+const invalid = (message: string, param: string) => new GatewayError('invalid_request', message, { param });

@@ -1,0 +1,62 @@
+import { type Catalog, cost, GatewayError, type MicroUsd, type Offer } from '#gateway';
+import { chatBudget, checkFits, toUsage } from '../chat-budget.ts';
+import type { ChatBody } from '../chat-schema.ts';
+import { maxCostOf } from '../max-cost.ts';
+import { measurePrompt } from '../prompt-size.ts';
+import type { ServerTool } from './server-tools.ts';
+
+/** Calls of tools that are counted with for each round, where the client says nothing of cost. */
+const CALLS_PER_ROUND = 4;
+
+export interface RunBudgetOptions {
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  readonly tools: Iterable<ServerTool>;
+  readonly rounds: number;
+  /** Highest budget that a client need not ask for. */
+  readonly costMax: MicroUsd;
+}
+
+/**
+ * What a run may cost: the client's `max_cost`, else what all its rounds could at this model and these tools, at most `costMax`, but never less than
+ * the first turn may. Throws GatewayError `invalid_request`, `invalid_model`, `unprocessable`.
+ */
+export function runBudget(body: ChatBody, { catalog, tools, rounds, costMax }: RunBudgetOptions): MicroUsd {
+  const asked = maxCostOf(body);
+  if (asked !== null) return asked;
+  const turn = turnCost(body, catalog);
+  const all = turn * BigInt(rounds + 1) + dearest([...tools], catalog) * BigInt(rounds * CALLS_PER_ROUND);
+  return max(turn, all < costMax ? all : costMax);
+}
+
+function turnCost(body: ChatBody, catalog: RunBudgetOptions['catalog']): MicroUsd {
+  const size = measurePrompt(body);
+  let most: MicroUsd | null = null;
+  let unfit: GatewayError | null = null;
+  for (const target of [body.model, ...(body.models ?? [])])
+    for (const offer of catalog.resolve(target, 'model').offers) {
+      try {
+        checkFits(body, size, offer);
+        most = max(most ?? 0n, cost(offer.price.rates, toUsage(chatBudget(body, size, offer), size)));
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        unfit ??= error;
+      }
+    }
+  if (most === null && unfit !== null) throw unfit;
+  return most ?? 0n;
+}
+
+function dearest(tools: readonly ServerTool[], catalog: RunBudgetOptions['catalog']): MicroUsd {
+  let most = 0n;
+  for (const [service, named] of Map.groupBy(tools, (tool) => tool.service))
+    for (const offer of catalog.resolve(service, 'tool').offers) for (const { tool } of named) most = max(most, callCost(offer, tool));
+  return most;
+}
+
+function callCost({ variants, price, priceCap }: Offer, tool: string): MicroUsd {
+  if (Object.hasOwn(variants, tool)) return cost(variants[tool]!.rates, ONE_CALL);
+  return priceCap ?? cost(price.rates, ONE_CALL);
+}
+
+const ONE_CALL = { call: 1n };
+const max = (one: MicroUsd, other: MicroUsd): MicroUsd => (one > other ? one : other);

@@ -1,0 +1,227 @@
+import {
+  type AskContext,
+  type Call,
+  type Config,
+  type Frame,
+  GatewayError,
+  type MicroUsd,
+  newCallId,
+  type Pipeline,
+  type Run,
+  type Runs,
+  type Speaker,
+  toGatewayError,
+} from '#gateway';
+import type { ChatTail } from '../chat-end.ts';
+import type { ReplyAbout } from '../chat-reply.ts';
+import type { ChatBody, ChatMessage } from '../chat-schema.ts';
+import { toCall, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
+import { allAtMost } from './all-at-most.ts';
+import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
+import { modelTurn, TURN_GAP, type ToolCall, type TurnEnd } from './model-turn.ts';
+import { activityFrame, runSettled, type RunEnd, type ToolActivity } from './run-reply.ts';
+import { createRunTally, type RunTally } from './run-tally.ts';
+import type { ServerTool, ServerTools } from './server-tools.ts';
+
+export interface RunFramesOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly config: Pick<Config, 'limits' | 'upstream'>;
+  readonly runs: Runs;
+  readonly mcp: Speaker;
+  readonly tools: ServerTools;
+  /** Rounds of tools, after which the model has to answer. */
+  readonly rounds: number;
+  readonly budget: MicroUsd;
+  readonly about: ReplyAbout;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Told of what should not have happened. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Tools that run at one time, and of one turn in all. */
+const CONCURRENT_MAX = 8;
+const CALLS_MAX = 64;
+/** UTF-16 units of what a run adds to a conversation: more than any context holds. */
+const ADDED_MAX = 8 * 1024 * 1024;
+
+/** A run as it is under way. */
+interface State {
+  readonly options: RunFramesOptions;
+  readonly context: ChatContext;
+  readonly run: Run;
+  readonly gone: AbortSignal;
+  readonly tally: RunTally;
+  /** What was added to the client's messages. */
+  readonly added: ChatMessage[];
+  addedLength: number;
+  readonly texts: string[];
+  provider: string;
+}
+
+/**
+ * Lets a model use tools that the gateway calls, until it answers, asks the client for something, or what the run may take is over. Each turn and each
+ * call of a tool is a billed call of its own, paid from the run's lock; the last frame has what they cost together. What fails before anything was
+ * charged throws, as the one call of an ordinary request would; after that the reply ends with what there is.
+ */
+export async function* runFrames(
+  options: RunFramesOptions,
+  body: ChatBody,
+  context: ChatContext,
+  gone: AbortSignal,
+): AsyncGenerator<Frame, void, undefined> {
+  const { about, budget, config } = options;
+  const { caller, requestId } = context;
+  const run = await options.runs.open({
+    id: about.id,
+    caller,
+    requestId,
+    primitive: 'model',
+    service: about.model,
+    budget,
+    timeoutMs: config.upstream.callTimeoutMs,
+    stream: about.stream,
+  });
+  const state: State = { options, context, run, gone, tally: createRunTally(), added: [], addedLength: 0, texts: [], provider: '' };
+  let end: RunEnd | null = null;
+  try {
+    end = yield* converse(state, body);
+  } finally {
+    await run.close(end === null ? (gone.aborted ? 'cancelled' : 'failed') : end.note === null ? 'complete' : 'stopped');
+  }
+  const { tally, added, texts, provider } = state;
+  if (end !== null) yield runSettled({ about, text: texts.join(''), tally, provider, added }, end);
+}
+
+/** null where the client left. */
+async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, RunEnd | null, undefined> {
+  const { options, gone, tally, added } = state;
+  const { named } = options.tools;
+  for (let round = 0; ; round++) {
+    let turn: TurnEnd | null;
+    try {
+      turn = yield* nextTurn(state, body, round);
+    } catch (error) {
+      if (tally.charged === 0n) throw error;
+      return brokenOff(state, error);
+    }
+    if (turn === null || gone.aborted) return null;
+    const { calls, message } = turn;
+    const ended = (finishReason: string | null, note: GatewayError | null = null): RunEnd => ({ finishReason, calls: [], note, message });
+    if (calls.length === 0 || turn.finishReason === 'length' || turn.finishReason === 'error') return ended(turn.finishReason);
+    const own = calls.filter(({ name }) => isOwn(options.tools, name));
+    // The assistant message that the client goes on from holds its own calls alone: each of them must be answered, and it can answer no others.
+    if (own.length > 0) return { ...ended('tool_calls'), calls: own };
+    if (round >= options.rounds)
+      return ended(
+        'length',
+        new GatewayError('unprocessable', `The model asked for tools more than ${options.rounds} times, which max_tool_rounds allows`),
+      );
+    if (remainingMs(state) <= 0) return ended('length', outOfTime());
+
+    const known = (call: ToolCall): ServerTool => named.get(call.name) ?? { service: '', tool: call.name };
+    const activity = (call: ToolCall, said: ToolSaid | null): ToolActivity => ({
+      id: call.id,
+      ...known(call),
+      state: said === null ? 'running' : said.failed ? 'failed' : 'done',
+      generation: said?.callId ?? null,
+    });
+    const { about } = options;
+    if (about.stream)
+      yield activityFrame(
+        about,
+        calls.map((call) => activity(call, null)),
+      );
+    const said = await callAll(state, calls);
+    if (about.stream)
+      yield activityFrame(
+        about,
+        calls.map((call, index) => activity(call, said[index]!)),
+      );
+    const asked = calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } }));
+    added.push({ role: 'assistant', content: turn.text === '' ? null : turn.text, tool_calls: asked });
+    calls.forEach(({ id }, index) => added.push({ role: 'tool', tool_call_id: id, content: said[index]!.text }));
+    state.addedLength += turn.text.length + asked.reduce((sum, { function: { arguments: given } }) => sum + given.length, 0);
+    state.addedLength += said.reduce((sum, { text }) => sum + text.length, 0);
+    if (gone.aborted) return null;
+    if (state.addedLength > ADDED_MAX) return ended('length', tooLong());
+  }
+}
+
+async function* nextTurn(state: State, body: ChatBody, round: number): AsyncGenerator<Frame, TurnEnd | null, undefined> {
+  const { options, context, run, gone, tally, texts } = state;
+  const left = remainingMs(state);
+  if (left <= 0) throw outOfTime();
+  const { request, exchange } = toCall(turnBody(state, body, round), context);
+  const call: Call = await options.pipeline.prepare(
+    { ...request, parent: run.id, stickyKey: request.stickyKey ?? `${context.caller.account} ${run.id}`, timeoutMs: left },
+    newCallId(),
+  );
+  exchange.callId = call.id;
+  const turn = yield* modelTurn(call, options.pipeline.run(call, gone), { id: run.id, goesOn: texts.length > 0, first: round === 0 });
+  if (turn === null) return null;
+  tally.settled(call, turn.settled);
+  tally.used((turn.settled.tail as ChatTail).usage);
+  if (turn.text !== '') texts.push(texts.length > 0 ? TURN_GAP + turn.text : turn.text);
+  state.provider = turn.settled.provider;
+  return turn;
+}
+
+/** What the model is asked in a round. In the last it has none of the gateway's tools, so that it answers. */
+function turnBody({ options, added }: State, body: ChatBody, round: number): ChatBody {
+  const { tools: _, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body;
+  const tools = round >= options.rounds ? options.tools.own : options.tools.all;
+  const turn: ChatBody = { ...rest, model: body.model, messages: [...body.messages, ...added], max_cost: null };
+  if (tools.length === 0) return turn;
+  turn.tools = [...tools];
+  if (parallel !== undefined) turn['parallel_tool_calls'] = parallel;
+  // A tool that must be called would be called for ever.
+  if (choice !== undefined && choice !== null) turn['tool_choice'] = round === 0 || choice === 'none' ? choice : 'auto';
+  return turn;
+}
+
+function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly ToolSaid[]> {
+  const { options, context, run, gone, tally } = state;
+  const { caller, requestId, headers } = context;
+  const traceparent = headers['traceparent'];
+  const ask: AskContext = {
+    caller,
+    requestId,
+    traceparent: typeof traceparent === 'string' ? traceparent : null,
+    wantsReceipt: wantsReceipt(options.about.stream, context),
+  };
+  const shared: Omit<CallToolOptions, 'timeoutMs'> = {
+    pipeline: options.pipeline,
+    mcp: options.mcp,
+    limits: options.config.limits,
+    ask,
+    parent: run.id,
+    tally,
+    gone,
+    onError: options.onError,
+  };
+  const refused = (text: string): ToolSaid => ({ text: `Error: ${text}`, failed: true, callId: null });
+  return allAtMost(CONCURRENT_MAX, [...calls.entries()], async ([index, call]) => {
+    const tool = options.tools.named.get(call.name);
+    if (!tool) return refused('there is no tool of this name');
+    if (index >= CALLS_MAX) return refused(`at most ${CALLS_MAX} tools can be called at once`);
+    const timeoutMs = remainingMs(state);
+    if (timeoutMs <= 0 || gone.aborted) return refused('there is no time left');
+    return callTool(tool, call, { ...shared, timeoutMs });
+  });
+}
+
+/** A name that is nobody's is made up by the model, which is told so. */
+const isOwn = ({ own }: ServerTools, name: string) => own.some((tool) => tool.function?.name === name);
+
+const remainingMs = ({ options: { about, config, now } }: State) => about.startedAt + config.upstream.callTimeoutMs - now();
+
+const tooLong = () => new GatewayError('unprocessable', `What the tools said is longer than ${ADDED_MAX} characters in all`);
+const outOfTime = () => new GatewayError('provider_unavailable', 'The run took longer than a call may take');
+
+/** The end of a run in which something was charged before it failed: what there is is the client's. Where money ran out, the reply is one that was cut. */
+function brokenOff({ options }: State, error: unknown): RunEnd {
+  if (!(error instanceof GatewayError)) options.onError(error);
+  const note = toGatewayError(error);
+  return { finishReason: note.code === 'insufficient_balance' ? 'length' : 'error', calls: [], note, message: {} };
+}

@@ -1,0 +1,89 @@
+import { toHttpError, type Frame, type GatewayError, type SettledFrame } from '#gateway';
+import type { ChatTail } from '../chat-end.ts';
+import type { ReplyAbout } from '../chat-reply.ts';
+import type { ChatMessage } from '../chat-schema.ts';
+import type { ToolCall } from './model-turn.ts';
+import type { RunTally } from './run-tally.ts';
+import type { ServerTool } from './server-tools.ts';
+
+type Json = Record<string, unknown>;
+
+/** How a run ended. */
+export interface RunEnd {
+  readonly finishReason: string | null;
+  /** What the client is to call. */
+  readonly calls: readonly ToolCall[];
+  /** Why it ended before its time; null where it did not. */
+  readonly note: GatewayError | null;
+  /** What else the last message of the model has. */
+  readonly message: Json;
+}
+
+export interface RunReply {
+  readonly about: ReplyAbout;
+  readonly text: string;
+  readonly tally: RunTally;
+  readonly provider: string;
+  /** What the model was told of tools, and had asked them; for a client that goes on with the conversation. */
+  readonly added: readonly ChatMessage[];
+}
+
+const chunkOf = ({ id, startedAt, model }: ReplyAbout, choice: Json, more: Json = {}): Json => ({
+  id,
+  object: 'chat.completion.chunk',
+  created: Math.floor(startedAt / 1000),
+  model,
+  choices: [{ index: 0, ...choice }],
+  ...more,
+});
+
+/** What a tool is at, as a chunk of a stream that has no words. */
+export interface ToolActivity extends ServerTool {
+  /** The model's id of its call. */
+  readonly id: string;
+  readonly state: 'running' | 'done' | 'failed';
+  /** Id of the billed call, once there is one. */
+  readonly generation: string | null;
+}
+
+export function activityFrame(about: ReplyAbout, activities: readonly ToolActivity[]): Frame {
+  const chunk = chunkOf(about, { delta: {}, finish_reason: null }, { tollgate: { tool_calls: activities } });
+  return { type: 'data', bytes: Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`) };
+}
+
+/** The end of a run as the last frame of a reply: what all its calls used and cost together, and each of them by itself. */
+export function runSettled({ about, text, tally, provider, added }: RunReply, { finishReason, calls, note, message }: RunEnd): SettledFrame {
+  const asked = calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } }));
+  const more: Json = {};
+  // Without these the client's next request would have lost what its tools said.
+  if (asked.length > 0 && added.length > 0) more['tollgate'] = { messages: added };
+  if (note !== null) more['tollgate'] = { note: toHttpError(note).body.error };
+  if (finishReason === 'error' && note !== null) more['error'] = toHttpError(note).body.error;
+  const body = about.stream
+    ? chunkOf(about, { delta: {}, finish_reason: finishReason }, more)
+    : {
+        ...chunkOf(
+          about,
+          {
+            message: {
+              ...message,
+              role: 'assistant',
+              content: text === '' && asked.length > 0 ? null : text,
+              ...(asked.length > 0 ? { tool_calls: asked } : {}),
+            },
+            finish_reason: finishReason,
+          },
+          more,
+        ),
+        object: 'chat.completion',
+      };
+  const deltas = { tool_calls: asked.map((call, index) => ({ index, ...call })) };
+  const before = about.stream && asked.length > 0 ? `data: ${JSON.stringify(chunkOf(about, { delta: deltas, finish_reason: null }))}\n\n` : null;
+  const tail: ChatTail = {
+    before: before === null ? null : Buffer.from(before),
+    body,
+    usage: tally.usage,
+    costDetails: { children: tally.children },
+  };
+  return { type: 'settled', settlement: tally.settlement, usage: null, provider, receipt: null, tail };
+}

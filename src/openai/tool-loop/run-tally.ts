@@ -1,0 +1,63 @@
+import { formatUsd, toUsdNumber, type Call, type SettledFrame, type Settlement } from '#gateway';
+
+/** What the calls of a run used and cost, as they settle. */
+export interface RunTally {
+  settled(call: Call, frame: SettledFrame): void;
+  /** Tokens of a turn of the model. */
+  used(usage: Readonly<Record<string, unknown>>): void;
+  readonly charged: bigint;
+  readonly settlement: Settlement;
+  readonly usage: Readonly<Record<string, unknown>>;
+  /** The settled calls, in the order in which they settled. */
+  readonly children: readonly ChildCost[];
+}
+
+/** One call of a run as the reply lists it. */
+export interface ChildCost {
+  readonly id: string;
+  readonly primitive: string;
+  readonly service: string;
+  readonly tool?: string;
+  /** USD. */
+  readonly cost: number;
+  readonly charged_usd: string;
+  readonly receipt?: string;
+}
+
+export function createRunTally(): RunTally {
+  const children: ChildCost[] = [];
+  const sums = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
+  let prompt = 0;
+  let completion = 0;
+  let estimated = false;
+  return {
+    children,
+    settlement: sums,
+    get charged() {
+      return sums.charged;
+    },
+    get usage() {
+      return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, ...(estimated ? { estimated } : {}) };
+    },
+    settled(call, { settlement, receipt }) {
+      sums.charged += settlement.charged;
+      sums.fee += settlement.fee;
+      sums.drawn += settlement.drawn;
+      sums.shortfall += settlement.shortfall;
+      children.push({
+        id: call.id,
+        primitive: call.primitive,
+        service: call.service,
+        ...(call.operation === null ? {} : { tool: call.operation }),
+        cost: toUsdNumber(settlement.charged),
+        charged_usd: formatUsd(settlement.charged),
+        ...(receipt === null ? {} : { receipt }),
+      });
+    },
+    used({ prompt_tokens: asked, completion_tokens: said, estimated: measured }) {
+      if (typeof asked === 'number') prompt += asked;
+      if (typeof said === 'number') completion += said;
+      estimated ||= measured === true;
+    },
+  };
+}

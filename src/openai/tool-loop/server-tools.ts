@@ -1,0 +1,111 @@
+import { hash } from 'node:crypto';
+import { GatewayError } from '#gateway';
+import type { ChatTool } from '../chat-schema.ts';
+
+/** A tool as it is shown to a model. All of it is its server's word. */
+export interface ToolFacts {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** A tool that the gateway calls. */
+export interface ServerTool {
+  readonly service: string;
+  readonly tool: string;
+}
+
+/** The tools of a request: those that the client calls, and those that the gateway calls by the names that the model has for them. */
+export interface ServerTools {
+  /** As the model is shown them all. */
+  readonly all: readonly ChatTool[];
+  /** The client's alone. */
+  readonly own: readonly ChatTool[];
+  readonly named: ReadonlyMap<string, ServerTool>;
+}
+
+/** Most functions that large models take. */
+const TOOLS_MAX = 128;
+const SERVICES_MAX = 32;
+const TOOL_BYTES_MAX = 1024 * 1024;
+/** What models' APIs take as the name of a function. */
+const NAME_MAX = 64;
+const HASH_LENGTH = 8;
+
+/**
+ * Looks up the tools that a request names by their services. Rejects with GatewayError `not_found` for an unknown service, `invalid_request` for a tool
+ * that it does not have, and for more tools than a model takes.
+ */
+export async function resolveServerTools(
+  tools: readonly ChatTool[],
+  toolsOf: (service: string) => Promise<readonly ToolFacts[]>,
+): Promise<ServerTools> {
+  const own = tools.filter(({ type }) => type !== 'mcp');
+  const taken = new Set(own.flatMap(({ function: named }) => (named ? [named.name] : [])));
+  const named = new Map<string, ServerTool>();
+  const all: ChatTool[] = [...own];
+  const wanted = await select(tools, toolsOf);
+  if (own.length + wanted.length > TOOLS_MAX)
+    throw invalid(`tools are ${own.length + wanted.length} in all, a model takes at most ${TOOLS_MAX}: choose with allowed_tools`, 'tools');
+  let bytes = 0;
+  for (const { service, facts } of wanted) {
+    const name = functionName(service, facts.name, taken);
+    taken.add(name);
+    named.set(name, { service, tool: facts.name });
+    const shown = { name, description: facts.description, parameters: facts.inputSchema };
+    bytes += Buffer.byteLength(JSON.stringify(shown));
+    if (bytes > TOOL_BYTES_MAX) throw invalid(`tools are described in more than ${TOOL_BYTES_MAX} bytes: choose fewer with allowed_tools`, 'tools');
+    all.push({ type: 'function', function: shown });
+  }
+  return { all, own, named };
+}
+
+interface Wanted {
+  readonly service: string;
+  readonly facts: ToolFacts;
+}
+
+async function select(tools: readonly ChatTool[], toolsOf: (service: string) => Promise<readonly ToolFacts[]>): Promise<readonly Wanted[]> {
+  const wanted = new Map<string, Wanted>();
+  const asked = tools.flatMap((tool, index) => (tool.type === 'mcp' ? [{ tool, at: `tools[${index}]` }] : []));
+  if (asked.length > SERVICES_MAX) throw invalid(`tools names ${asked.length} services; at most ${SERVICES_MAX} can be named`, 'tools');
+  const listed = await Promise.all(asked.map(({ tool, at }) => listOf(tool.service!, `${at}.service`, toolsOf)));
+  asked.forEach(({ tool: { service, allowed_tools: allowed }, at }, index) => {
+    const byName = new Map(listed[index]!.map((facts) => [facts.name, facts]));
+    const names = allowed ?? [...byName.keys()];
+    names.forEach((name, place) => {
+      const facts = byName.get(name);
+      if (!facts) {
+        const known = [...byName.keys()].slice(0, 20).map((one) => one.slice(0, 64));
+        throw invalid(
+          `${service} has no tool ${JSON.stringify(name.slice(0, 64))}; it has ${known.join(', ') || 'none'}`,
+          `${at}.allowed_tools[${place}]`,
+        );
+      }
+      wanted.set(JSON.stringify([service, name]), { service: service!, facts });
+    });
+  });
+  return [...wanted.values()];
+}
+
+async function listOf(service: string, param: string, toolsOf: (service: string) => Promise<readonly ToolFacts[]>): Promise<readonly ToolFacts[]> {
+  try {
+    return await toolsOf(service);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw new GatewayError(error.code, error.message, { param, retryAfterS: error.retryAfterS, cause: error });
+  }
+}
+
+/** `<service>__<tool>` in the letters that all models' APIs take; the same each time, so that a conversation can be gone on with. */
+function functionName(service: string, tool: string, taken: ReadonlySet<string>): string {
+  const plain = `${service}__${tool}`.replace(/[^a-zA-Z0-9_-]/g, '_');
+  if (plain.length <= NAME_MAX && !taken.has(plain)) return plain;
+  const digest = hash('sha256', JSON.stringify([service, tool]));
+  for (let from = 0; ; from++) {
+    const name = `${plain.slice(0, NAME_MAX - HASH_LENGTH - 1)}_${digest.slice(from, from + HASH_LENGTH)}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+const invalid = (message: string, param: string) => new GatewayError('invalid_request', message, { param });

@@ -1,0 +1,122 @@
+import {
+  ERROR_CODES,
+  type ErrorCode,
+  GatewayError,
+  HTTP_ERRORS,
+  isObject,
+  type JsonObject,
+  type JsonRpcError,
+  toGatewayError,
+  toHttpError,
+} from '#gateway';
+
+/** Codes of JSON-RPC 2.0 itself. */
+export const CODE = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, invalidParams: -32602, internal: -32603 } as const;
+
+/**
+ * This wire: the code of the JSON-RPC error, the same as on MCP, and the HTTP status where it is the whole reply. A status other than 200 is kept for what a
+ * client's HTTP layer acts on by itself: credentials, money, rate, and bodies that are not read to their end.
+ */
+export const RPC_ERRORS = {
+  invalid_request: { code: CODE.invalidParams, status: 200 },
+  unauthorized: { code: -32010, status: 401 },
+  insufficient_balance: { code: -32011, status: 402 },
+  payment_expired: { code: -32011, status: 402 },
+  payment_verification_failed: { code: -32011, status: 402 },
+  insufficient_payment: { code: -32011, status: 402 },
+  escrow_not_setup: { code: -32011, status: 402 },
+  permission_denied: { code: -32012, status: 403 },
+  invalid_model: { code: -32013, status: 200 },
+  not_found: { code: -32013, status: 200 },
+  idempotency_conflict: { code: -32014, status: 200 },
+  payload_too_large: { code: -32015, status: 413 },
+  unprocessable: { code: CODE.invalidParams, status: 200 },
+  rate_limit_exceeded: { code: -32016, status: 429 },
+  provider_unavailable: { code: -32017, status: 200 },
+  no_provider_healthy: { code: -32017, status: 200 },
+  service_unavailable: { code: -32018, status: 200 },
+  internal: { code: CODE.internal, status: 200 },
+} as const satisfies Record<ErrorCode, { code: number; status: number }>;
+
+/** HTTP statuses that the reply to a single request keeps of the reply behind it. */
+export const KEPT_STATUSES: ReadonlySet<number> = new Set(Object.values(RPC_ERRORS).map(({ status }) => status));
+
+export interface RpcFault {
+  readonly error: JsonRpcError;
+  /** HTTP status where this is the whole reply. */
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Any thrown value. `data` names our code, what is wrong, when a retry can help and the HTTP status that it has on other wires. */
+export function toRpcFault(thrown: unknown): RpcFault {
+  const known = toGatewayError(thrown);
+  const { param, retryAfterS, message } = known;
+  const { status, headers } = toHttpError(known);
+  return faultOf(known.code, message, { param, retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)), status }, headers);
+}
+
+/** Members of an x402 body that say how to pay. */
+const TERMS = ['x402Version', 'accepts', 'resource', 'extensions'] as const;
+
+/** The error body of an HTTP door, `{error: {message, type, code, param}}`, as this wire has it. What is of another form is known by its status alone. */
+export function fromHttpError(status: number, headers: Readonly<Record<string, string>>, text: string): RpcFault {
+  const body = parse(text);
+  const said = isObject(body['error']) ? body['error'] : body;
+  const code = codeOf(status, [said['type'], said['code']]);
+  const message = typeof said['message'] === 'string' ? said['message'] : `The endpoint answered with HTTP status ${status}`;
+  const param = typeof said['param'] === 'string' ? said['param'] : undefined;
+  const seconds = Number(headers['retry-after']);
+  const terms = status === 402 ? Object.fromEntries(TERMS.filter((name) => Object.hasOwn(body, name)).map((name) => [name, body[name]])) : {};
+  return faultOf(code, message, { param, retryAfterS: Number.isFinite(seconds) && seconds > 0 ? seconds : undefined, status }, headers, terms);
+}
+
+interface Facts {
+  readonly param: string | undefined;
+  readonly retryAfterS: number | undefined;
+  readonly status: number;
+}
+
+function faultOf(
+  type: ErrorCode,
+  message: string,
+  { param, retryAfterS, status }: Facts,
+  headers: Readonly<Record<string, string>>,
+  terms: JsonObject = {},
+): RpcFault {
+  const { code, status: own } = RPC_ERRORS[type];
+  const data = {
+    type,
+    ...(param === undefined ? {} : { param }),
+    ...(retryAfterS === undefined ? {} : { retry_after_s: retryAfterS }),
+    status,
+    ...terms,
+  };
+  return { error: { code, message, data }, status: own, headers };
+}
+
+/** Two codes share a type on HTTP, and are told apart by their status. */
+function codeOf(status: number, words: readonly unknown[]): ErrorCode {
+  const all: readonly ErrorCode[] = ERROR_CODES;
+  const named = all.filter((code) => words.includes(HTTP_ERRORS[code].type));
+  return (
+    named.find((code) => HTTP_ERRORS[code].status === status) ??
+    named[0] ??
+    all.find((code) => HTTP_ERRORS[code].status === status) ??
+    (status < 500 ? 'invalid_request' : 'internal')
+  );
+}
+
+function parse(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** What is wrong with the parameters of a method. */
+export function badParams(message: string, param: string): GatewayError {
+  return new GatewayError('invalid_request', message, { param });
+}

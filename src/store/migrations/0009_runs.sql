@@ -1,0 +1,35 @@
+-- Locks made under a lock: calls that a running call makes draw on what that call may lend, so that one cap bounds all of them.
+ALTER TABLE locks ADD COLUMN parent TEXT;
+-- Locks above it.
+ALTER TABLE locks ADD COLUMN depth BIGINT NOT NULL DEFAULT 0;
+-- The part of the amount that locks under it may draw, and that its own settlement cannot charge.
+ALTER TABLE locks ADD COLUMN lendable BIGINT NOT NULL DEFAULT 0
+  CONSTRAINT locks_lendable CHECK (lendable >= 0 AND lendable <= amount AND charged - drawn <= amount - lendable);
+-- Of that: what the locks under it hold or were charged. It stands still once the lock is resolved.
+ALTER TABLE locks ADD COLUMN lent BIGINT NOT NULL DEFAULT 0
+  CONSTRAINT locks_lent CHECK (lent >= 0 AND lent <= lendable);
+-- 1 for a lock that lives with a task, beyond its call and its process.
+ALTER TABLE locks ADD COLUMN kept BIGINT NOT NULL DEFAULT 0
+  CONSTRAINT locks_kept CHECK (kept IN (0, 1));
+CREATE INDEX locks_children ON locks (parent, created_at, id) WHERE parent IS NOT NULL;
+
+-- As before, with what a lock draws from its parent (lend) and gives back to it (return). The other side of both is a lock, not an account.
+DROP VIEW entries;
+CREATE VIEW entries AS
+  SELECT chain, batch, position, kind, id, account,
+    CASE kind
+      WHEN 'lock' THEN -amount
+      WHEN 'return' THEN -amount
+      WHEN 'settle' THEN amount - charged
+      WHEN 'transfer' THEN -amount
+      ELSE amount
+    END AS available,
+    CASE kind WHEN 'lock' THEN amount WHEN 'return' THEN amount WHEN 'transfer' THEN 0 ELSE -amount END AS locked
+  FROM journal
+  UNION ALL
+  SELECT chain, batch, position, kind, id, counterparty,
+    CASE kind WHEN 'settle' THEN charged - fee ELSE amount END, 0
+  FROM journal WHERE kind IN ('settle', 'transfer')
+  UNION ALL
+  SELECT chain, batch, position, kind, id, 'fees', fee, 0
+  FROM journal WHERE kind = 'settle' AND fee <> 0;

@@ -1,0 +1,64 @@
+import { onTestFinished } from 'vitest';
+import { agentBlock, startRawAgent, type AgentOffer, type AgentSpine, type RawAgent, type RawExchange } from '../../../support/a2a-agent/index.ts';
+import { dialIn, type DialledIn } from '../../../support/dial-in.ts';
+
+export interface RawServed {
+  readonly agent: RawAgent;
+  readonly proxy: DialledIn;
+  readonly service: string;
+  readonly url: string;
+}
+
+let served = 0;
+
+/** An agent whose answers a test writes, behind a provider's tunnel until the test is over. It has a card of both versions; `handler` gets everything else. */
+export async function serveRaw(
+  world: AgentSpine,
+  handler: (exchange: RawExchange) => void | Promise<void>,
+  offer: Partial<AgentOffer> = {},
+): Promise<RawServed> {
+  served += 1;
+  const service = offer.name ?? `raw-${served}/agent`;
+  const agent: RawAgent = await startRawAgent((exchange) => {
+    const { request, response } = exchange;
+    if (!request.path.startsWith('/.well-known/')) return handler(exchange);
+    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(cardOf(agent.url)));
+  });
+  const services = agentBlock({ provider: `Raw ${served}`, ...offer, name: service, endpoint: agent.url });
+  const proxy = await dialIn({ router: world.spine.origin, services });
+  onTestFinished(async () => {
+    proxy.kill();
+    await agent.close();
+  });
+  return { agent, proxy, service, url: `${world.spine.origin}/a2a/${service}` };
+}
+
+const cardOf = (url: string) => ({
+  protocolVersion: '0.3.0',
+  name: 'Raw',
+  description: 'Answers as a test says.',
+  url,
+  preferredTransport: 'JSONRPC',
+  version: '1',
+  supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({ url, protocolBinding: 'JSONRPC', protocolVersion })),
+  capabilities: { streaming: true },
+  defaultInputModes: ['text/plain'],
+  defaultOutputModes: ['text/plain'],
+  skills: [],
+});
+
+/** A task of 1.0 as the result of a send. */
+export const taskResult = (id: string, state: string, more: object = {}) => ({
+  task: { id, contextId: `context-of-${id}`, status: { state: `TASK_STATE_${state}`, timestamp: '2026-11-20T10:00:00.000Z' }, ...more },
+});
+
+/** A change of a task's state as an event of 1.0. */
+export const statusEvent = (taskId: string, state: string, more: object = {}) => ({
+  statusUpdate: { taskId, contextId: `context-of-${taskId}`, status: { state: `TASK_STATE_${state}` }, ...more },
+});
+
+/** Writes one event of a stream, which goes on. */
+export function writeEvent({ response, id }: RawExchange, result: object): void {
+  if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+}

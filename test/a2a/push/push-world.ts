@@ -1,0 +1,127 @@
+import { onTestFinished } from 'vitest';
+import { createGuardedFetch, createServer, createWebhooks, type Caller, type Catalog, type LimitsConfig, type LostDelivery } from '#gateway';
+import type { Ask, Out } from '../../../src/a2a/ask.ts';
+import { createPush } from '../../../src/a2a/push/create-push.ts';
+import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-address.ts';
+import { METHODS, type Operation } from '../../../src/a2a/wire/methods.ts';
+import type { A2aVersion } from '../../../src/a2a/wire/version.ts';
+import { newTask, tasksWorld } from '../../gateway/tasks/tasks-world.ts';
+
+export const PUBLIC_URL = 'https://gate.example';
+export const OFFER = 'agent/provider-a:acme/agent';
+
+export const caller = (account: string, run?: string): Caller => ({
+  account,
+  key: null,
+  wallet: null,
+  ...(run === undefined ? {} : { run: { parent: run } }),
+});
+
+const LIMITS: LimitsConfig = {
+  requestsPerMinute: 60,
+  burst: 0,
+  developmentRequestsPerMinute: 60,
+  tokensPerMinute: 1,
+  chatBodyBytesMax: 1_000_000,
+  bodyBytesMax: 1_000_000,
+  messagesMax: 1,
+  jsonDepthMax: 64,
+  jsonKeysMax: 10_000,
+  requestTimeoutMs: 5_000,
+  clientStallMs: 5_000,
+  drainOnShutdownMs: 0,
+};
+
+/** Tasks with their ledger, webhooks, and a server with the agents' way in. Receivers are on loopback. */
+export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } = {}) {
+  const world = await tasksWorld('sqlite');
+  const { database, tasks } = world.one;
+  const lost: LostDelivery[] = [];
+  const errors: unknown[] = [];
+  const webhooks = createWebhooks({
+    database,
+    fetch: createGuardedFetch({ allowPrivate }),
+    secret: Buffer.alloc(32, 1),
+    now: () => world.clock.now,
+    pollMs: 0,
+    onLost: (one) => lost.push(one),
+    onError: (error) => errors.push(error),
+  });
+  const catalog = { offers: () => [{ id: OFFER, priceCap: null }] } as unknown as Pick<Catalog, 'offers'>;
+  const push = createPush({
+    webhooks,
+    tasks,
+    catalog,
+    allowPrivate,
+    publicUrl,
+    secret: Buffer.alloc(32, 2),
+    limits: LIMITS,
+    now: () => world.clock.now,
+    onError: (error) => errors.push(error),
+  });
+  const addresses = createOwnAddresses({ secret: Buffer.alloc(32, 2), publicUrl, now: () => world.clock.now });
+  const server = createServer({ limits: LIMITS, onError: (error) => errors.push(error) });
+  await server.register(push.routes);
+  const address = await server.listen({ port: 0, host: '127.0.0.1' });
+  onTestFinished(async () => {
+    await server.close();
+    await webhooks.close();
+  });
+
+  /** Answers an operation as a door does; throws what is wrong. */
+  const answer = async (
+    version: A2aVersion,
+    operation: Operation,
+    params: Ask['params'],
+    by = caller('alice'),
+    service = 'acme/agent',
+  ): Promise<unknown> => {
+    let result: unknown;
+    const out: Pick<Out, 'result'> = {
+      async result(text) {
+        result = JSON.parse(text);
+      },
+    };
+    await push.answer(ask(version, operation, params, by, service), out as Out);
+    return result;
+  };
+
+  return {
+    ...world,
+    tasks,
+    webhooks,
+    push,
+    /** One of our own webhooks, as an agent may have been given it. */
+    urlFor: (address: OwnAddress) => addresses.urlFor(address)!,
+    answer,
+    lost,
+    errors,
+    /** A task of alice that goes on, with a call that is paid at its end. */
+    async begin(taskId = 'task-1', changes: Parameters<typeof newTask>[1] = {}) {
+      const call = await world.lock();
+      await tasks.begin(newTask(taskId, changes), call);
+      return call;
+    },
+    /** POSTs to one of our own webhooks. */
+    post: (url: string, body: unknown, headers: Readonly<Record<string, string>> = { 'content-type': 'application/json' }) =>
+      fetch(url.replace(PUBLIC_URL, address), { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  };
+}
+
+function ask(version: A2aVersion, operation: Operation, params: Ask['params'], by: Caller, service: string): Ask {
+  return {
+    operation,
+    version,
+    service,
+    params,
+    paramsText: JSON.stringify(params),
+    caller: by,
+    requestId: `${(METHODS[version] as Partial<Record<Operation, string>>)[operation]}-1`,
+    traceparent: null,
+    wantsReceipt: false,
+    maxCost: null,
+    extensions: null,
+    origin: null,
+    rpcId: null,
+  };
+}

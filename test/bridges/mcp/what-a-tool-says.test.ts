@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { startBridgeWorld } from './bridge-world.ts';
+import { result, startTools } from './raw-tools.ts';
+
+async function saidFor(content: readonly object[], more: object = {}) {
+  const server = await startTools({ say: {} }, () => result(content, more));
+  const { say } = await startBridgeWorld({ tools: { files: { url: server.url } } });
+  const { parts, end } = await say('files/say', '{}');
+  expect(end).toMatchObject({ finish: 'stop', error: null, taskId: null, contextId: null });
+  return parts;
+}
+
+const file = (of: object) => ({ kind: 'file', mediaType: null, name: null, url: null, bytes: null, ...of });
+
+test('texts, images, sounds, embedded resources and links are parts, in their order', async () => {
+  const parts = await saidFor([
+    { type: 'text', text: 'one' },
+    { type: 'image', data: 'aW1n', mimeType: 'image/png' },
+    { type: 'audio', data: 'c25k', mimeType: 'audio/wav' },
+    { type: 'resource', resource: { uri: 'file:///notes.md', mimeType: 'text/markdown', text: '# two' } },
+    { type: 'resource', resource: { uri: 'file:///a/b.bin?v=1', mimeType: 'application/x-b', blob: 'Yg==' } },
+    { type: 'resource_link', uri: 'https://example.com/c', name: 'c', mimeType: 'text/plain' },
+  ]);
+  expect(parts).toEqual([
+    { kind: 'text', text: 'one' },
+    file({ mediaType: 'image/png', bytes: 'aW1n' }),
+    file({ mediaType: 'audio/wav', bytes: 'c25k' }),
+    { kind: 'text', text: '# two' },
+    file({ mediaType: 'application/x-b', name: 'b.bin', bytes: 'Yg==' }),
+    file({ mediaType: 'text/plain', name: 'c', url: 'https://example.com/c' }),
+  ]);
+});
+
+test('structured content is data, unless a text says the same', async () => {
+  const structured = { a: 1, b: [true, null] };
+  expect(await saidFor([{ type: 'text', text: ' {"b": [true, null], "a": 1.0}' }], { structuredContent: structured })).toHaveLength(1);
+  expect(await saidFor([{ type: 'text', text: 'a is 1' }], { structuredContent: structured })).toEqual([
+    { kind: 'text', text: 'a is 1' },
+    { kind: 'data', data: structured },
+  ]);
+  expect(await saidFor([], { structuredContent: structured })).toEqual([{ kind: 'data', data: structured }]);
+});
+
+test('content of a kind that nobody knows is data, and what is no content is nothing', async () => {
+  const parts = await saidFor([{ type: 'hologram', x: 1 }, { type: 'text', text: 7 }, { type: 'image' }, { type: 'resource', resource: 3 }]);
+  expect(parts).toEqual([{ kind: 'data', data: { type: 'hologram', x: 1 } }]);
+});
+
+test('progress of the tool is told as it comes, to a door that streams', async () => {
+  const server = await startTools({ say: {} }, ({ params, idText }) => (response) => {
+    const { progressToken } = (params['_meta'] ?? {}) as { progressToken?: string };
+    const event = (message: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`;
+    const progress = (more: object) => event({ method: 'notifications/progress', params: { progressToken, ...more } });
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    if (progressToken !== undefined) response.write(progress({ progress: 1, message: 'begun' }) + progress({ progress: 2, total: 3 }));
+    response.write(event({ method: 'notifications/progress', params: { progressToken: 'of another', progress: 3, message: 'not ours' } }));
+    response.end(`data: {"jsonrpc":"2.0","id":${idText},"result":${result([{ type: 'text', text: 'done' }])}}\n\n`);
+  });
+  const { say } = await startBridgeWorld({ tools: { files: { url: server.url } } });
+  expect(await say('files/say', { arguments: {}, stream: true })).toMatchObject({ progress: ['begun', '2/3'], parts: [{ text: 'done' }] });
+  expect(await say('files/say', { arguments: {} })).toMatchObject({ progress: [], parts: [{ text: 'done' }] });
+});

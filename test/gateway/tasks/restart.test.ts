@@ -1,0 +1,35 @@
+import { performance } from 'node:perf_hooks';
+import { describe, expect, it, vi } from 'vitest';
+import { countLiveTasks } from '../../../src/gateway/tasks/create-tasks.ts';
+import { ENGINES } from '../../support/engines.ts';
+import { completed, newTask, PRICE, tasksWorld } from './tasks-world.ts';
+import { countLooks, startWatch } from './watch-world.ts';
+
+const TASKS = 1_000;
+
+describe.each(ENGINES)('after a restart on %s', (engine) => {
+  it('a thousand tasks that went on are all looked at within ten seconds, and settled once', async () => {
+    const { one, two, clock, lock, money, audited } = await tasksWorld(engine);
+    // Of one busy offer half of them: it is not asked for all at once, and the others do not wait for it.
+    const offerOf = (n: number) => (n % 2 === 0 ? 'offer-0' : `offer-${n % 20}`);
+    for (let from = 0; from < TASKS; from += 50) {
+      const begin = async (n: number) => one.tasks.begin(newTask(`task-${n}`, { offerId: offerOf(n) }), await lock(`call-${n}`));
+      await Promise.all(Array.from({ length: 50 }, (_, index) => begin(from + index)));
+    }
+    expect(await countLiveTasks(two.database)).toBe(TASKS);
+    // The gateway that began them is gone; they have all been due for long.
+    clock.now += 60_000;
+    const looks = countLooks(() => completed);
+    const started = performance.now();
+    startWatch(two, clock, looks.look, { tickMs: 500, alone: engine === 'sqlite' });
+    await looks.reached(TASKS);
+    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(looks.most).toEqual({ all: expect.any(Number), offer: 4, task: 1 });
+    expect(looks.most.all).toBeLessThanOrEqual(16);
+    await vi.waitFor(() => expect(two.concluded).toHaveLength(TASKS), { timeout: 10_000 });
+    expect(new Set(two.concluded.map(({ call }) => call.callId)).size).toBe(TASKS);
+    expect(await countLiveTasks(two.database)).toBe(0);
+    expect((await money()).slice(0, 2)).toEqual([1_000_000n - BigInt(TASKS) * PRICE, 0n]);
+    await audited();
+  });
+});

@@ -1,0 +1,235 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { Database } from '#store';
+import type { Sight } from '../../../src/gateway/tasks/task.ts';
+import { adHoc } from '../../support/ad-hoc.ts';
+import { ENGINES } from '../../support/engines.ts';
+import { alice, completed, keyOf, newTask, PRICE, tasksWorld, working } from './tasks-world.ts';
+import { countLooks, startWatch } from './watch-world.ts';
+
+describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
+  it('looks at a task 2 s after it began, then ever more rarely, up to the longest pause', async () => {
+    const { one, clock } = await tasksWorld(engine);
+    await one.tasks.begin(newTask('task-1'), null);
+    const looks = countLooks(() => null);
+    const chance = { value: 0 };
+    startWatch(one, clock, looks.look, { lookMsMax: 10_000, random: () => chance.value });
+    const pauses = [await untilNextLook(one, clock)];
+    for (let n = 1; n <= 6; n++) {
+      clock.now += pauses.at(-1)!;
+      await looks.reached(n);
+      await released(one, clock);
+      pauses.push(await untilNextLook(one, clock));
+    }
+    expect(pauses).toEqual([2_000, 3_200, 5_120, 8_192, 10_000, 10_000, 10_000]);
+    // What is left to chance makes a pause shorter, by a fifth at most.
+    chance.value = 1;
+    clock.now += 10_000;
+    await looks.reached(7);
+    await released(one, clock);
+    expect(await untilNextLook(one, clock)).toBe(8_000);
+  });
+
+  it('looks no later than when the time of a task is over', async () => {
+    const { one, clock } = await tasksWorld(engine);
+    await one.tasks.begin(newTask('task-1', { ttlMs: 2_500 }), null);
+    await one.tasks.begin(newTask('task-2', { ttlMs: 1_500 }), null);
+    const looks = countLooks(() => null);
+    const given: string[] = [];
+    startWatch(one, clock, looks.look, { onGivenUp: ({ taskId }) => given.push(taskId) });
+    clock.now += 1_500;
+    await vi.waitFor(() => expect(given).toEqual(['task-2']));
+    clock.now += 500;
+    await looks.reached(1);
+    await released(one, clock);
+    expect(await untilNextLook(one, clock)).toBe(500);
+  });
+
+  it('settles by the end that it sees', async () => {
+    const { one, clock, lock, money, audited } = await tasksWorld(engine);
+    await one.tasks.begin(newTask('task-1'), await lock());
+    const looks = countLooks(() => completed);
+    startWatch(one, clock, looks.look);
+    clock.now += 2_000;
+    await vi.waitFor(() => expect(one.concluded).toHaveLength(1));
+    await vi.waitFor(async () => expect(await one.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: false, state: 'completed' }));
+    expect((await money()).slice(0, 2)).toEqual([1_000_000n - PRICE, 0n]);
+    await audited();
+  });
+
+  it('looks again soon where a task was seen to change, by whatever path, also while it is looked at', async () => {
+    const { one, two, clock } = await tasksWorld(engine);
+    await one.tasks.begin(newTask('task-1'), null);
+    const looks = countLooks(async () => {
+      if (looks.looked.length === 6) await two.tasks.saw(keyOf('task-1'), working);
+      return null;
+    });
+    startWatch(one, clock, looks.look);
+    for (let n = 1; n <= 6; n++) {
+      clock.now += 60_000;
+      await looks.reached(n);
+      await released(one, clock);
+    }
+    expect(await untilNextLook(one, clock)).toBe(2_000);
+    clock.now += 2_000;
+    await looks.reached(7);
+    await released(one, clock);
+    expect(await untilNextLook(one, clock)).toBe(3_200);
+    await two.tasks.saw(keyOf('task-1'), { state: 'input-required', end: null });
+    expect(await untilNextLook(one, clock)).toBe(2_000);
+  });
+
+  it('gives a look up that takes too long or throws, and tries again', async () => {
+    const { one, clock } = await tasksWorld(engine);
+    for (const id of ['throws', 'rejects']) await one.tasks.begin(newTask(id), null);
+    const looks = countLooks(({ taskId }) => {
+      if (taskId === 'throws') throw new Error('broken');
+      return Promise.reject(new Error('broken'));
+    });
+    startWatch(one, clock, looks.look);
+    clock.now += 2_000;
+    await looks.reached(2);
+    await vi.waitFor(() => expect(looks.now).toBe(0));
+    await released(one, clock);
+    clock.now += 60_000;
+    await looks.reached(4);
+  });
+
+  it('asks no provider that is away, and looks soon after it has come back', async () => {
+    const { one, clock } = await tasksWorld(engine);
+    await one.tasks.begin(newTask('task-1'), null);
+    const looks = countLooks(() => completed);
+    let here = false;
+    let asked = 0;
+    startWatch(one, clock, looks.look, {
+      present: () => {
+        asked += 1;
+        return here;
+      },
+    });
+    for (let n = 1; n <= 10; n++) {
+      clock.now += 10_000;
+      await vi.waitFor(() => expect(asked).toBe(n));
+      await released(one, clock);
+    }
+    expect(looks.looked).toEqual([]);
+    here = true;
+    clock.now += 10_000;
+    await looks.reached(1);
+  });
+
+  it('has at most 16 looks at once, and 4 at the tasks of one offer', async () => {
+    const { one, clock } = await tasksWorld(engine);
+    for (let n = 0; n < 60; n++)
+      await one.tasks.begin(newTask(`task-${n}`, { service: `acme/agent-${n % 6}`, offerId: `offer-${n < 40 ? 0 : n % 6}` }), null);
+    const held: (() => void)[] = [];
+    let hold = true;
+    const looks = countLooks(() => (hold ? new Promise<Sight>((resolve) => held.push(() => resolve(completed))) : completed));
+    startWatch(one, clock, looks.look);
+    clock.now += 2_000;
+    await looks.reached(16);
+    expect(looks.looked).toHaveLength(16);
+    hold = false;
+    for (const go of held) go();
+    await vi.waitFor(() => expect(looks.looked).toHaveLength(60), { timeout: 10_000 });
+    expect(looks.most).toEqual({ all: 16, offer: 4, task: 1 });
+  });
+
+  it('never looks at a task from two gateways at once', async () => {
+    const { one, two, clock } = await tasksWorld(engine);
+    for (let n = 0; n < 80; n++) await one.tasks.begin(newTask(`task-${n}`, { offerId: `offer-${n % 10}` }), null);
+    let ends = false;
+    const looks = countLooks(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return ends ? completed : null;
+    });
+    startWatch(one, clock, looks.look);
+    startWatch(two, clock, looks.look);
+    for (const pause of [2_000, 3_200, 5_120]) {
+      const before = looks.looked.length;
+      clock.now += pause;
+      await looks.reached(before + 80);
+      await vi.waitFor(() => expect(looks.now).toBe(0));
+      await released(one, clock);
+      // Each was looked at once.
+      expect(new Set(looks.looked.slice(before)).size).toBe(80);
+      expect(looks.looked).toHaveLength(before + 80);
+    }
+    ends = true;
+    clock.now += 10_000;
+    await vi.waitFor(() => expect(one.ended.length + two.ended.length).toBe(80));
+    expect(looks.most.task).toBe(1);
+  });
+
+  it('takes over what a gateway that died was looking at', async () => {
+    const { one, two, clock } = await tasksWorld(engine);
+    await one.tasks.begin(newTask('task-1'), null);
+    const silent = countLooks(() => new Promise(() => {}));
+    const dead = startWatch({ ...one, database: { ...one.database, batch: () => Promise.reject(new Error('dead')) } }, clock, silent.look);
+    clock.now += 2_000;
+    await silent.reached(1);
+    await dead.close();
+    const looks = countLooks(() => completed);
+    startWatch(two, clock, looks.look);
+    await two.tasks.begin(newTask('task-2'), null);
+    clock.now += 14_000;
+    await looks.reached(1);
+    clock.now += 1_000;
+    await looks.reached(2);
+    expect(looks.looked).toEqual(['task-2', 'task-1']);
+  });
+
+  it('goes on at once with what its own process left, where nobody else has the database', async () => {
+    const { one, clock } = await tasksWorld(engine);
+    await one.tasks.begin(newTask('task-1'), null);
+    const silent = countLooks(() => new Promise(() => {}));
+    const dead = startWatch({ ...one, database: { ...one.database, batch: () => Promise.reject(new Error('dead')) } }, clock, silent.look);
+    clock.now += 2_000;
+    await silent.reached(1);
+    await dead.close();
+    const looks = countLooks(() => completed);
+    startWatch(one, clock, looks.look, { alone: true });
+    await looks.reached(1);
+  });
+
+  it('stops at once when it is closed, and leaves what it looked at to others', async () => {
+    const { one, two, clock } = await tasksWorld(engine);
+    for (let n = 0; n < 6; n++) await one.tasks.begin(newTask(`task-${n}`), null);
+    const aborted: boolean[] = [];
+    const silent = countLooks((_task, signal) => new Promise(() => signal.addEventListener('abort', () => aborted.push(true))));
+    const watch = startWatch(one, clock, silent.look);
+    clock.now += 2_000;
+    await silent.reached(4);
+    await watch.close();
+    expect(aborted).toHaveLength(4);
+    const looks = countLooks(() => completed);
+    startWatch(two, clock, looks.look);
+    await looks.reached(6);
+    expect(silent.looked).toHaveLength(4);
+  });
+
+  it('does not hear what a look sees after it was closed', async () => {
+    const { one, clock, lock } = await tasksWorld(engine);
+    await one.tasks.begin(newTask('task-1'), await lock());
+    let say = (_sight: Sight) => {};
+    const looks = countLooks(() => new Promise<Sight>((resolve) => (say = resolve)));
+    const watch = startWatch(one, clock, looks.look);
+    clock.now += 2_000;
+    await looks.reached(1);
+    await watch.close();
+    say(completed);
+    for (let n = 0; n < 10; n++) expect(await one.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: true });
+  });
+});
+
+const CLAIMED = adHoc('SELECT count(*) AS tasks FROM tasks WHERE open = 1 AND claimed_until > $1');
+
+/** No task is claimed any more. */
+async function released({ database }: { readonly database: Database }, { now }: { readonly now: number }): Promise<void> {
+  await vi.waitFor(async () => expect(await database.query(CLAIMED, [now])).toEqual([{ tasks: 0n }]));
+}
+
+const NEXT_LOOK = adHoc('SELECT min(next_look_at) AS at FROM tasks WHERE open = 1');
+
+async function untilNextLook({ database }: { readonly database: Database }, { now }: { readonly now: number }): Promise<number> {
+  return Number((await database.query(NEXT_LOOK))[0]!['at']) - now;
+}

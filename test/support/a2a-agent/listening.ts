@@ -1,0 +1,27 @@
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A server on a loopback port. */
+export interface Listening {
+  /** `http://127.0.0.1:<port>`, without a slash at the end. */
+  readonly url: string;
+  /** Ends it and every connection to it. */
+  close(): Promise<void>;
+}
+
+/** Starts a server; port 0 takes a free one. */
+export async function listen(answer: RequestListener, port = 0): Promise<Listening> {
+  const server = createServer(answer);
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import type { RawAgent, RawExchange } from './agent.ts';
+import { listen } from './listening.ts';
+import { createReceived, receive } from './received.ts';
+
+/** Starts an agent that has nothing but a socket: `handler` writes each answer. What it throws ends the connection. */
+export async function startRawAgent(handler: (exchange: RawExchange) => void | Promise<void>, port = 0): Promise<RawAgent> {
+  const received = createReceived();
+  const server = await listen((incoming, response) => {
+    const run = async () => {
+      const request = await receive(incoming);
+      received.add(request);
+      const id = request.method === null ? null : (JSON.parse(request.body) as { id?: unknown }).id;
+      const json = (body: object) =>
+        void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
+      await handler({
+        request,
+        id,
+        response,
+        result: (result) => json({ result }),
+        error: (code, message) => json({ error: { code, message } }),
+        events(results) {
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          for (const result of results) response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+          response.end();
+        },
+      });
+    };
+    run().catch(() => response.destroy());
+  }, port);
+  return { url: server.url, received: received.requests, receives: (fits) => received.first(fits), close: () => server.close() };
+}
