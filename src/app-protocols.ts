@@ -23,6 +23,7 @@ import type { Database } from '#store';
 import { createA2a, createCardOrigin, type A2a, type PushNotifications, type SignBytes } from './a2a/index.ts';
 import { createMcp, type Mcp } from './mcp/index.ts';
 import { chatRoutes, createModelSpeaker } from './openai/index.ts';
+import { rpcRoutes } from './rpc/index.ts';
 import { VERSION } from './version.ts';
 
 export interface ProtocolsOptions {
@@ -93,6 +94,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     push: options.push,
     speakers,
     config,
+    ownUrl: () => config.publicUrl ?? (config.mode === 'development' ? listeningAt(server) : null),
     sign: options.sign,
     auth: { openIdConnectUrl: null, scopes: config.oauth.scopes },
     origin: createCardOrigin({ publicUrl: config.publicUrl, domains: [...config.signIn.domains, ...config.allowedHosts] }),
@@ -128,5 +130,13 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
   await server.register(options.push.routes);
   await server.register(a2a.routes);
   await server.register(a2a.routes, { prefix: '/api/v1' });
+  const inject = server.inject.bind(server);
+  await server.register(rpcRoutes({ inject, hasRoute: (route) => server.hasRoute(route), config, version: VERSION, onError }), { prefix: '/api/v1' });
   return { mcp, a2a };
+}
+
+/** Where programs of this machine reach the server; null before it listens. */
+function listeningAt({ server }: FastifyInstance): string | null {
+  const address = server.address();
+  return address === null || typeof address === 'string' ? null : `http://127.0.0.1:${address.port}`;
 }

@@ -13,6 +13,7 @@ import {
   type Look,
   type Metrics,
   type Offer,
+  type ProviderFlag,
   type Task,
   type TaskSink,
   type TaskWatch,
@@ -30,6 +31,8 @@ export interface TaskRoomOptions {
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, 'tasks'>;
   readonly present: (offer: Offer) => boolean;
+  /** Counts what is wrong with an end for its provider. */
+  readonly flagged: (offer: Offer, flag: ProviderFlag) => void;
   readonly now: () => number;
   readonly random: () => number;
 }
@@ -46,7 +49,12 @@ export interface TaskRoom {
 
 export function openTasks(options: TaskRoomOptions): TaskRoom {
   const { config, database, ledger, catalog, logger, metrics, present, now, random } = options;
-  const offerOf = (offerId: string) => catalog.offers().find(({ id }) => id === offerId);
+  let offers = { version: -1, byId: new Map<string, Offer>() };
+  const offerOf = (offerId: string): Offer | undefined => {
+    const version = catalog.version();
+    if (offers.version !== version) offers = { version, byId: new Map(catalog.offers().map((offer) => [offer.id, offer])) };
+    return offers.byId.get(offerId);
+  };
   const sinks: readonly TaskSink[] = [createTaskLog(logger), metrics.tasks];
   const tasks = createTasks({
     database,
@@ -55,7 +63,11 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
     now,
     onBegun: (task) => sinks.forEach((sink) => sink.begun?.(task)),
     onEnded: (task, gaveUp) => sinks.forEach((sink) => sink.ended?.(task, gaveUp)),
-    onConcluded: (call) => sinks.forEach((sink) => sink.concluded?.(call)),
+    onConcluded(call) {
+      for (const sink of sinks) sink.concluded?.(call);
+      const offer = offerOf(call.task.offerId);
+      if (offer) for (const flag of call.flags) options.flagged(offer, flag);
+    },
     providerName: (offerId) => offerOf(offerId)?.provider.name ?? null,
   });
   const secret = options.identity.secret('webhooks');
@@ -89,7 +101,6 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
         lookMsMax: config.tasks.lookMsMax,
         retentionMs: config.tasks.retentionMs,
         alone: database.engine === 'sqlite',
-        onGivenUp: ({ taskId, service }) => logger.warn({ task: taskId, service }, 'a task was given up: its end was not seen in time'),
         onError: (error) => logger.warn({ err: error }, 'the tasks that go on cannot be looked at; it is tried again'),
       }),
   };

@@ -34,8 +34,6 @@ import {
   createLogger,
   createMetrics,
   createNonces,
-  createPeerListener,
-  createPeers,
   createPipeline,
   createProtectedResource,
   createRateLimiter,
@@ -75,6 +73,7 @@ import {
 } from '#gateway';
 import type { Mcp } from './mcp/index.ts';
 import { closeGracefully } from './app-close.ts';
+import { openCluster } from './app-cluster.ts';
 import { operatorRoutes } from './app-operator.ts';
 import { pageRoutes } from './app-pages.ts';
 import { openProtocols } from './app-protocols.ts';
@@ -157,27 +156,13 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     await priceBook.remember(pricesOf(offers));
     catalog.replace('config', offers);
     // Other gateways need to know where this one is before it knows of any tunnel that they could ask for.
-    const clusterSecret = config.cluster.secret === null ? identity.secret('cluster') : Buffer.from(config.cluster.secret);
-    const clusterUrl = database.engine === 'postgres' ? config.cluster.url : null;
-    const peerListener = clusterUrl
-      ? createPeerListener({
-          secret: clusterSecret,
-          host: config.cluster.host,
-          port: config.cluster.port,
-          url: clusterUrl,
-          tunnels: { session: (connection) => tunnels?.session(connection) ?? null },
-        })
-      : null;
-    if (peerListener) {
-      await peerListener.listen();
-      cleanUp.push(() => peerListener.close(0));
-    }
-    const peers = clusterUrl
-      ? createPeers({
-          secret: clusterSecret,
-          onError: (node, error) => logger.warn({ err: error, gateway: node.url }, 'another gateway could not be reached'),
-        })
-      : null;
+    const { peerListener, peers } = await openCluster(config, {
+      database,
+      identity,
+      logger,
+      session: (connection) => tunnels?.session(connection) ?? null,
+    });
+    if (peerListener) cleanUp.push(() => peerListener.close(0));
     if (peers) cleanUp.push(() => peers.close());
     const registry = await createRegistry({
       database,
@@ -310,7 +295,20 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => clearInterval(sweeper));
 
     const audited = () => audit(database, { now });
-    const taskRoom = openTasks({ config, identity, database, ledger, prices: priceBook, catalog, logger, metrics, present, now, random });
+    const taskRoom = openTasks({
+      config,
+      identity,
+      database,
+      ledger,
+      prices: priceBook,
+      catalog,
+      logger,
+      metrics,
+      present,
+      flagged: health.flagged,
+      now,
+      random,
+    });
     const { tasks, push } = taskRoom;
     cleanUp.push(() => taskRoom.close());
     const { mcp, a2a } = await openProtocols(server, {

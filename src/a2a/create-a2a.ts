@@ -46,7 +46,9 @@ export interface A2aOptions {
   readonly push: Push;
   /** The primitives of other protocols that can be called as agents. */
   readonly speakers: () => Partial<Speakers>;
-  readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks' | 'publicUrl'>;
+  readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks'>;
+  /** Origin that agents reach this gateway at, without a slash at its end; null where that is not known. */
+  readonly ownUrl: () => string | null;
   /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly auth: CardAuth;
@@ -154,6 +156,7 @@ export function createA2a(options: A2aOptions): A2a {
   function runGift({ id, caller, lendable }: Call) {
     if (lendable === 0n) return null;
     const token = runTokens.issue({ parent: id, account: caller.account, key: caller.key?.hash ?? null }, now() + taskTtlMs);
-    return { token, url: config.publicUrl === null ? null : `${config.publicUrl}/api/v1`, budget: formatUsd(lendable) };
+    const own = options.ownUrl();
+    return { token, url: own === null ? null : `${own}/api/v1`, budget: formatUsd(lendable) };
   }
 }

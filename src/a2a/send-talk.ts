@@ -100,6 +100,8 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       ask.covered || isTerminal(state) ? null : { callId: id, price },
     );
     if (begun === 'taken') throw broken("the agent's task has the id of another one", null);
+    // Its end was seen, or it was given up: nothing would ever settle what goes on of it.
+    if (begun === 'over' && !isTerminal(state)) throw broken('the agent goes on with a task that is over', null);
     return key;
   };
 

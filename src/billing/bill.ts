@@ -134,19 +134,21 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
     options.onResolved(call, { state, settlement, end, error, clientGone: gone });
   };
   const finish = async (end: EndFrame): Promise<SettledFrame> => {
-    let settlement: Settlement;
     if (end.outcome === 'pending') {
       resolve('pending', NOTHING, end, null);
       return { type: 'settled', settlement: NOTHING, usage: end.usage, provider: end.provider, receipt: null, tail: end.tail };
     }
+    let settled: Settled;
     try {
-      settlement = await settle(options, billable, end, gone);
+      settled = await settle(options, billable, end, gone);
     } catch (error) {
       // Never release after an attempt to settle: it may have been committed. The lock expires if it was not.
       resolve('unresolved', NOTHING, end, error);
       throw error;
     }
-    resolve('settled', settlement, end, null);
+    const { settlement, before } = settled;
+    // What somebody else settled was told by him.
+    resolve('settled', before ? NOTHING : settlement, end, null);
     return { type: 'settled', settlement, usage: end.usage, provider: end.provider, receipt: options.receipt(call, end, settlement), tail: end.tail };
   };
   const fail = async (error: unknown): Promise<void> => {
@@ -238,7 +240,13 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
 
 const CONTINUED = JSON.stringify({ outcome: 'continued' });
 
-async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFrame, clientGone: boolean): Promise<Settlement> {
+interface Settled {
+  readonly settlement: Settlement;
+  /** Somebody else had settled it. */
+  readonly before: boolean;
+}
+
+async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFrame, clientGone: boolean): Promise<Settled> {
   const quote = billable.quotes.find((candidate) => candidate.price.id === end.price);
   if (!quote) throw new Error(`call ${billable.id} ended with price ${end.price}, which its lock does not hold`);
   const charge = chargeOf(quote, end, billable.ceiling);
@@ -253,7 +261,7 @@ async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFr
     usage: usageToText(end.usage ?? {}),
     detail: JSON.stringify({ ...end.detail, clientGone }),
   });
-  return resolutionOf(options.ledger, billable.id, result);
+  return { settlement: await resolutionOf(options.ledger, billable.id, result), before: !result.ok };
 }
 
 /** The endings of a completed run: failed by its own words or without usage is free, past its budget costs the budget, else the price of its usage. */

@@ -53,7 +53,12 @@ export function toRpcFault(thrown: unknown): RpcFault {
   const known = toGatewayError(thrown);
   const { param, retryAfterS, message } = known;
   const { status, headers } = toHttpError(known);
-  return faultOf(known.code, message, { param, retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)), status }, headers);
+  return faultOf(
+    known.code,
+    message,
+    { param, retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)), status },
+    headers,
+  );
 }
 
 /** Members of an x402 body that say how to pay. */

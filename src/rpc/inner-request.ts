@@ -61,7 +61,10 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
     } catch (error) {
       gone.throwIfAborted();
       if ((error as { readonly code?: unknown }).code === CLOSING)
-        throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1, cause: error });
+        throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', {
+          retryAfterS: 1,
+          cause: error,
+        });
       throw error;
     } finally {
       gone.removeEventListener('abort', leave);

@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import { afterEach, expect, inject, test } from 'vitest';
 import { audit, createLedger, escrowOf, treasuryOf } from '#billing';
 import { openDatabase } from '#store';
+import { adHoc } from '../support/ad-hoc.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 
 const disposals: (() => Promise<unknown>)[] = [];
@@ -35,22 +36,15 @@ test('a lock that was made while another account was waited for is resolved only
     await client.connect();
     await client.query('BEGIN');
     await client.query(text);
-    return { client, letGo: () => client.query('ROLLBACK') };
+    return { letGo: () => client.query('ROLLBACK') };
   };
   const account = await hold("SELECT 1 FROM accounts WHERE id = 'escrow:held-up' FOR UPDATE");
   const limit = await hold("SELECT 1 FROM budgets WHERE id = 'held-up' FOR UPDATE");
+  // Not inside one of the transactions above, which would see the same activity for ever.
+  const waiting = adHoc("SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'");
   const waitsFor = async (table: string) => {
-    await expect
-      .poll(
-        async () => {
-          const { rows } = await account.client.query<{ query: string }>(
-            "SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-          );
-          return rows.filter(({ query }) => query.includes(`FROM ${table}`)).length;
-        },
-        { timeout: 15_000 },
-      )
-      .toBe(1);
+    const count = async () => (await database.query(waiting)).filter(({ query }) => String(query).includes(`FROM ${table}`)).length;
+    await expect.poll(count, { timeout: 15_000 }).toBe(1);
   };
 
   // One group: it waits for an account that has nothing to do with the lock, and then for a budget.
@@ -66,8 +60,8 @@ test('a lock that was made while another account was waited for is resolved only
   expect(await quick.find('parent')).toMatchObject({ state: 'released', lent: 100n });
   expect(await quick.balance(escrowOf('free'))).toEqual({ available: 900n, locked: 100n });
   // Decided right at once: had the database refused the group, each would have been committed alone.
-  const { rows } = await account.client.query("SELECT DISTINCT chain, batch FROM journal WHERE id = 'other' OR id = 'parent' AND kind = 'release'");
-  expect(rows).toHaveLength(1);
+  const batches = adHoc("SELECT DISTINCT chain, batch FROM journal WHERE id = 'other' OR id = 'parent' AND kind = 'release'");
+  expect(await database.query(batches)).toHaveLength(1);
   const report = await audit(database);
   expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
 });

@@ -15,22 +15,35 @@ export interface PushRelayOptions {
 
 /** Events of one task that wait for the database. An agent that streams faster has its oldest ones dropped. */
 const WAITING_MAX = 1_000;
+/** Waits for a database that cannot be reached. */
+const PAUSES_MS = [1_000, 5_000, 15_000] as const;
 
 export function createPushRelay({ webhooks, onError }: PushRelayOptions): Notify {
   const waiting = new Map<string, WebhookEvent[]>();
 
-  const drain = async (name: string, key: TaskKey, events: WebhookEvent[]) => {
-    try {
-      // Most tasks have no webhook: a stream of a thousand parts asks for one a few times, not a thousand times.
-      while (events.length > 0) {
-        const batch = events.splice(0);
-        if (await webhooks.has(key)) for (const event of batch) await webhooks.deliver(key, event);
+  /** Most tasks have no webhook: a stream of a thousand parts asks for one a few times, not a thousand times. */
+  const deliverAll = async (key: TaskKey, events: WebhookEvent[]) => {
+    while (events.length > 0) {
+      if (!(await webhooks.has(key))) return void events.splice(0);
+      for (let left = events.length; left > 0 && events.length > 0; left -= 1) {
+        await webhooks.deliver(key, events[0]!);
+        events.shift();
       }
-    } catch (error) {
-      onError(error);
-    } finally {
-      waiting.delete(name);
     }
+  };
+
+  const drain = async (name: string, key: TaskKey, events: WebhookEvent[]) => {
+    for (let failures = 0; events.length > 0; failures += 1) {
+      try {
+        await deliverAll(key, events);
+      } catch (error) {
+        onError(error);
+        const pauseMs = PAUSES_MS[failures];
+        if (pauseMs === undefined) break;
+        await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
+      }
+    }
+    waiting.delete(name);
   };
 
   return (key, { version }, value) => {
@@ -39,7 +52,8 @@ export function createPushRelay({ webhooks, onError }: PushRelayOptions): Notify
     const name = JSON.stringify([key.primitive, key.service, key.taskId]);
     const events = waiting.get(name);
     if (events) {
-      if (events.length >= WAITING_MAX) events.shift();
+      // The first one is on its way.
+      if (events.length >= WAITING_MAX) events.splice(1, 1);
       events.push(event);
       return;
     }

@@ -22,7 +22,7 @@ export interface TaskWatchOptions {
   /** Nobody else has the database: claims that are found in it are those of a process that died. */
   readonly alone: boolean;
   /** A task was given up: nobody saw its end in time. */
-  readonly onGivenUp: (task: Task) => void;
+  readonly onGivenUp?: (task: Task) => void;
   /** Something failed, for the first time since something went well. It is tried again. */
   readonly onError: (error: unknown) => void;
   /** Time between two searches for what is due, where nothing else happens. */
@@ -87,7 +87,7 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     }
     if (task.expiresAt <= now()) {
       const given = await tasks.giveUp(task);
-      if (given) onGivenUp(given);
+      if (given) onGivenUp?.(given);
       return given ? null : pauseAfter(task, lookMsMax);
     }
     const plain = toTask(task);

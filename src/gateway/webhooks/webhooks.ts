@@ -35,6 +35,8 @@ export interface WebhooksOptions {
 }
 
 const POLL_MS = 1_000;
+const SWEEP_MS = 600_000;
+const SWEEP_BATCH = 1_000;
 
 export function createWebhooks({ database, fetch, secret, now, pollMs = POLL_MS, ...options }: WebhooksOptions): Webhooks {
   const { random = Math.random, onLost = () => {}, onError = () => {} } = options;
@@ -52,8 +54,18 @@ export function createWebhooks({ database, fetch, secret, now, pollMs = POLL_MS,
   });
   const poll = pollMs === 0 ? null : setInterval(relay.wake, pollMs).unref();
 
+  const store = createWebhookStore({ database, texts, now });
+  const sweep = async () => {
+    try {
+      for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH;) swept = await store.sweep(SWEEP_BATCH);
+    } catch (error) {
+      onError(error);
+    }
+  };
+  const sweeper = pollMs === 0 ? null : setInterval(() => void sweep(), SWEEP_MS).unref();
+
   return {
-    ...createWebhookStore({ database, texts, now }),
+    ...store,
     async deliver(key, event) {
       const queued = await queue(key, event);
       if (queued > 0) relay.wake();
@@ -62,6 +74,7 @@ export function createWebhooks({ database, fetch, secret, now, pollMs = POLL_MS,
     run: relay.run,
     async close() {
       clearInterval(poll ?? undefined);
+      clearInterval(sweeper ?? undefined);
       await relay.close();
     },
   };

@@ -47,9 +47,9 @@ ${pricing}
 `;
 }
 
-/** Starts the gateway; `toml` goes after limits that no test meets. */
+/** Starts the gateway; `toml` goes after limits that no test meets. Clients' webhooks may be on this machine. */
 export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'toml'> = {}): Promise<AgentSpine> {
-  const spine = await startSpine({ ...options, toml: `${UNHURRIED}\n${toml}` });
+  const spine = await startSpine({ ...options, toml: `${UNHURRIED}\n[webhooks]\nallow_private = true\n${toml}` });
   const ends: (() => Promise<void> | void)[] = [];
   let served = 0;
   return {
@@ -60,7 +60,7 @@ export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'to
       const service = offer.name ?? `fixture/agent-${served}`;
       const agent = await startAgent(agentOptions);
       ends.push(() => agent.close());
-      const services = agentBlock({ ...offer, name: service, endpoint: offer.endpoint ?? agent.url });
+      const services = agentBlock({ provider: `Fixture ${served}`, ...offer, name: service, endpoint: offer.endpoint ?? agent.url });
       const proxy = await dialIn({ router: spine.origin, services });
       ends.push(() => proxy.kill());
       return { agent, proxy, service, url: `${spine.origin}/a2a/${service}` };

@@ -33,10 +33,10 @@ export const streamChecks: Checks = {
     const method = talk.version === '1.0' ? 'SendStreamingMessage' : 'message/stream';
     const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { message: writeMessage(talk.version, 'stream 2') } });
     const { text } = await talk.raw('POST', '/', body);
-    const events = text.split('\n\n').filter((block) => block.startsWith('data:'));
+    const events = text.split(/\r?\n/u).filter((line) => line.startsWith('data:'));
     expect(events.length).toBeGreaterThan(3);
-    for (const block of events) {
-      const said = JSON.parse(block.slice(5)) as Json;
+    for (const line of events) {
+      const said = JSON.parse(line.slice(5)) as Json;
       expect(said).toMatchObject({ jsonrpc: '2.0', id, result: expect.anything() });
       expect(said).not.toHaveProperty('error');
     }
@@ -88,7 +88,7 @@ export const streamChecks: Checks = {
     expect(stream.wire.length).toBeGreaterThan(3);
     for (const { lines, type } of stream.wire) {
       expect(type).toBe('message');
-      for (const line of lines) expect(line).toMatch(/^(?:data: ?\S|id: ?\S|retry: ?\d+$|:)/u);
+      for (const line of lines) expect(line).toMatch(/^(?:data: ?\S|event: ?message$|id: ?\S|retry: ?\d+$|:)/u);
     }
   },
   'STREAM-13': async ({ talk }) => {

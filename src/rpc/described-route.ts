@@ -1,0 +1,37 @@
+import type { FastifySchema } from 'fastify';
+
+const POST =
+  'One request, or a batch of up to 50. `rpc.discover` answers with the OpenRPC document of all methods: `models/list`, `chat/completions`, `tools/call`, ' +
+  '`message/send`, `account/balance` and the others. Each entry of a batch is a call of its own: authorised, counted, billed and answered in its place, in order. ' +
+  '`result._meta` tells the cost of a billed call. Parameters are given by name; notifications are not executed; what streams has endpoints of its own.';
+
+const REQUEST = {
+  type: 'object',
+  required: ['jsonrpc', 'id', 'method'],
+  properties: {
+    jsonrpc: { const: '2.0' },
+    id: { type: ['string', 'number'], description: 'Comes back with the reply, as it was written' },
+    method: { type: 'string', description: 'Such as `models/list`' },
+    params: { type: 'object' },
+  },
+};
+
+const example = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'chat/completions',
+  params: { model: 'demo/sage', messages: [{ role: 'user', content: 'Hello' }] },
+};
+
+/** What the reference says of the endpoint. It describes and does not validate. */
+export const DESCRIPTION: FastifySchema = {
+  tags: ['JSON-RPC'],
+  summary: 'Call any primitive by JSON-RPC',
+  description: POST,
+  consumes: ['application/json'],
+  body: { anyOf: [REQUEST, { type: 'array', minItems: 1, maxItems: 50, items: REQUEST }], examples: [example] },
+  response: {
+    200: { description: 'The reply, or the replies to a batch.', type: ['object', 'array'], additionalProperties: true, items: {} },
+    204: { description: 'There was nothing to answer: notifications alone.', type: 'null' },
+  },
+};

@@ -1,0 +1,77 @@
+import { createJSONRPCSuccessResponse, JSONRPCServer } from 'json-rpc-2.0';
+import type { RequestMessage } from '#gateway';
+import { CODE, toRpcFault } from './errors-rpc.ts';
+import type { Ask, Behalf } from './inner-request.ts';
+import { type Method, ownHeaders } from './method.ts';
+import { streamedAt } from './method-table.ts';
+import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire } from './outcome.ts';
+
+/** What a method is given besides its parameters. */
+export interface Context extends Behalf {
+  /** The Idempotency-Key of the HTTP request; null in a batch. */
+  readonly idempotencyKey: string | null;
+  /** Told of what no wire has a word for. */
+  readonly report: (error: unknown) => void;
+}
+
+export interface DispatchOptions {
+  readonly methods: readonly Method[];
+  readonly ask: Ask;
+  /** Answered here: `rpc.discover`. */
+  readonly discover: (behalf: Behalf) => Promise<Outcome>;
+}
+
+/** Runs one request. Never throws: what goes wrong is the outcome. */
+export type Dispatch = (message: RequestMessage, context: Context) => Promise<Outcome>;
+
+export const DISCOVER = 'rpc.discover';
+
+interface Given {
+  readonly message: RequestMessage;
+  readonly context: Context;
+}
+
+/**
+ * The methods behind json-rpc-2.0's server, which is given one checked request at a time: alone it would reject over a batch that holds null, answer a batch of
+ * one without its array, run as many entries as come at once, and tell clients the message of whatever was thrown.
+ */
+export function createDispatch({ methods, ask, discover }: DispatchOptions): Dispatch {
+  const server = new JSONRPCServer<Given>({ errorListener: () => {} });
+  // Everything is a result to the library: a thrown error would reach the client by its own words.
+  server.applyMiddleware(async (next, request, given) => {
+    try {
+      return await next(request, given);
+    } catch (error) {
+      const fault = toRpcFault(error);
+      if (fault.error.code === CODE.internal && !given.context.gone.aborted) given.context.report(error);
+      return createJSONRPCSuccessResponse(PLACE, errorOf(fault));
+    }
+  });
+  server.handleMethodNotFound = async ({ method }) => createJSONRPCSuccessResponse(PLACE, unknownMethod(method));
+  server.addMethod(DISCOVER, (_params, { context }) => discover(context));
+  for (const method of methods) {
+    server.addMethod(method.name, async (_params, { message, context }: Given) => {
+      const inner = method.toInner(message);
+      const headers = { ...inner.headers, ...ownHeaders(message, context.idempotencyKey) };
+      const reply = await ask({ ...inner, headers }, context);
+      return method.answers === 'http' ? outcomeOfHttp(reply) : outcomeOfWire(reply);
+    });
+  }
+  return async (message, context) => {
+    const { method, params } = message;
+    const answer = await server.receive({ jsonrpc: '2.0', id: PLACE, method, params }, { message, context });
+    return answer?.result as Outcome;
+  };
+}
+
+/** The client's own id is kept as it is written, which a parsed one is not. */
+const PLACE = 0;
+
+function unknownMethod(name: string): Outcome {
+  const at = streamedAt(name);
+  const message =
+    at === null
+      ? `There is no method ${JSON.stringify(name.slice(0, 100))}: ${DISCOVER} lists those that there are`
+      : `${name} answers with a stream, which a reply of JSON-RPC cannot be: ${at}`;
+  return errorOf({ error: { code: CODE.methodNotFound, message }, status: 200, headers: {} });
+}

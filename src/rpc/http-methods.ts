@@ -1,0 +1,57 @@
+import type { JsonObject } from '#gateway';
+import { badParams } from './errors-rpc.ts';
+import { type Method, type Param, paramsOf, paramsWithout, pathOf } from './method.ts';
+
+const API = '/api/v1';
+
+type Words = Pick<Method, 'name' | 'summary' | 'open'>;
+
+/** A page: what is given by name goes into its query. */
+export function page(words: Words, url: string): Method {
+  return {
+    ...words,
+    route: { verb: 'GET', url: API + url },
+    described: 'query',
+    answers: 'http',
+    toInner: (asked) => ({ verb: 'GET', path: API + url + queryOf(paramsOf(asked)) }),
+  };
+}
+
+/** The page of one thing, whose name is in its address. `before` ends with a slash. */
+export function pageOf(words: Words, { before, after = '' }: { readonly before: string; readonly after?: string }, param: Param): Method {
+  return {
+    ...words,
+    route: { verb: 'GET', url: `${API}${before}*` },
+    params: [param],
+    answers: 'http',
+    toInner: (asked) => ({ verb: 'GET', path: API + before + pathOf(paramsOf(asked)[param.name], param.name) + after }),
+  };
+}
+
+/** A billed call over HTTP: what is given by name is its body, as it is written. Streams are refused, since a reply of JSON-RPC is one message. */
+export function post(words: Words, url: string): Method {
+  const path = API + url;
+  return {
+    ...words,
+    billed: true,
+    route: { verb: 'POST', url: path },
+    described: 'body',
+    answers: 'http',
+    toInner(asked) {
+      if (paramsOf(asked)['stream'] === true)
+        throw badParams(`${words.name} does not stream over JSON-RPC: leave stream out, or POST ${path}`, 'stream');
+      return { verb: 'POST', path, body: paramsWithout(asked, ['_meta']) };
+    },
+  };
+}
+
+function queryOf(params: JsonObject): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (name === '_meta') continue;
+    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
+      throw badParams(`${name} must be a string, a number or a boolean`, name);
+    query.append(name, String(value));
+  }
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}

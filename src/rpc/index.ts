@@ -1,0 +1,1 @@
+export { rpcRoutes, type RpcDeps } from './rpc-routes.ts';

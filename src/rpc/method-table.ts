@@ -1,0 +1,64 @@
+import { page, pageOf, post } from './http-methods.ts';
+import type { HasRoute, Method } from './method.ts';
+import { a2a, ARGUMENTS, CONFIGURATION, mcp, MESSAGE, NAME, TASK_ID } from './wire-methods.ts';
+
+const TEXT = { type: 'string' };
+
+/** Every method that a door of this gateway answers, where the server has that door. */
+const METHODS: readonly Method[] = [
+  page({ name: 'models/list', summary: 'List models', open: true }, '/models'),
+  pageOf(
+    { name: 'models/endpoints', summary: 'Show who offers a model', open: true },
+    { before: '/models/', after: '/endpoints' },
+    { name: 'model', description: 'The name of the model.', required: true, schema: TEXT },
+  ),
+  page({ name: 'agents/list', summary: 'List agents', open: true }, '/agents'),
+  pageOf(
+    { name: 'agents/get', summary: 'Show an agent', open: true },
+    { before: '/agents/' },
+    { name: 'agent', description: 'The name of the agent.', required: true, schema: TEXT },
+  ),
+  page({ name: 'providers/list', summary: 'List providers', open: true }, '/providers'),
+  page({ name: 'ping', summary: 'Answers pong', open: true }, '/ping'),
+
+  post({ name: 'chat/completions', summary: 'Create a chat completion' }, '/chat/completions'),
+  post({ name: 'responses/create', summary: 'Create a response' }, '/responses'),
+  post({ name: 'embeddings/create', summary: 'Create embeddings' }, '/embeddings'),
+  post({ name: 'images/generate', summary: 'Generate images' }, '/image/generate'),
+  post({ name: 'images/edit', summary: 'Edit images' }, '/image/edit'),
+  post({ name: 'video/queue', summary: 'Queue a video' }, '/video/queue'),
+  post({ name: 'video/retrieve', summary: 'Ask for a video' }, '/video/retrieve'),
+
+  mcp({ name: 'tools/list', summary: 'List tools' }),
+  mcp({ name: 'tools/call', summary: 'Call a tool', billed: true }, [NAME, ARGUMENTS]),
+
+  a2a({ name: 'message/send', summary: 'Send a message to an agent (A2A 0.3)', billed: true }, '0.3', [MESSAGE, CONFIGURATION]),
+  a2a({ name: 'tasks/get', summary: 'Show a task (A2A 0.3)' }, '0.3', [TASK_ID]),
+  a2a({ name: 'tasks/cancel', summary: 'Cancel a task (A2A 0.3)' }, '0.3', [TASK_ID]),
+  // 0.3 cannot list tasks.
+  a2a({ name: 'tasks/list', summary: 'List tasks (answered as A2A 1.0)' }, '1.0', [], 'ListTasks'),
+  a2a({ name: 'SendMessage', summary: 'Send a message to an agent (A2A 1.0)', billed: true }, '1.0', [MESSAGE, CONFIGURATION]),
+  a2a({ name: 'GetTask', summary: 'Show a task (A2A 1.0)' }, '1.0', [TASK_ID]),
+  a2a({ name: 'CancelTask', summary: 'Cancel a task (A2A 1.0)' }, '1.0', [TASK_ID]),
+  a2a({ name: 'ListTasks', summary: 'List tasks (A2A 1.0)' }, '1.0'),
+
+  page({ name: 'account/balance', summary: 'Show your balance' }, '/session/balance'),
+  page({ name: 'account/credits', summary: 'Show your credits' }, '/credits'),
+  page({ name: 'account/key', summary: 'Show the key that you use' }, '/key'),
+  page({ name: 'generation/get', summary: 'Show one call and its money' }, '/generation'),
+];
+
+/** Methods that answer with a stream, and where they are answered. */
+const STREAMING: Readonly<Record<string, string>> = {
+  'message/stream': 'POST /a2a/<agent>',
+  'tasks/resubscribe': 'POST /a2a/<agent>',
+  SendStreamingMessage: 'POST /a2a/<agent>',
+  SubscribeToTask: 'POST /a2a/<agent>',
+  'subscriptions/listen': 'POST /mcp/<service>',
+};
+
+/** The methods whose route the server has. Ask once all routes are registered. */
+export const methodsOf = (hasRoute: HasRoute): readonly Method[] => METHODS.filter(({ route: { verb, url } }) => hasRoute({ method: verb, url }));
+
+/** Where a method that streams is answered; null for every other. */
+export const streamedAt = (method: string): string | null => (Object.hasOwn(STREAMING, method) ? STREAMING[method]! : null);

@@ -1,0 +1,82 @@
+import type { FastifyInstance } from 'fastify';
+import { isObject, type JsonObject, membersOf, parseIdempotencyKey, type RequestMessage, splice, withMembers } from '#gateway';
+import { badParams } from './errors-rpc.ts';
+import type { InnerRequest } from './inner-request.ts';
+
+/** A parameter, as it is described. */
+export interface Param {
+  readonly name: string;
+  readonly description: string;
+  readonly required?: boolean;
+  readonly schema: JsonObject;
+}
+
+/** A method that is answered by a door of this gateway. It is offered where the server has the route. */
+export interface Method {
+  readonly name: string;
+  readonly summary: string;
+  /** As it was registered. */
+  readonly route: { readonly verb: 'GET' | 'POST'; readonly url: string };
+  /** Answered to everybody. */
+  readonly open?: true;
+  readonly billed?: true;
+  /** Parameters that the description of the route does not have. */
+  readonly params?: readonly Param[];
+  /** Where the parameters are described: in the query or the body of the route. Absent where `params` are all. */
+  readonly described?: 'query' | 'body';
+  /** How the door answers: with a result, or in JSON-RPC. */
+  readonly answers: 'http' | 'wire';
+  /** Throws GatewayError `invalid_request`. */
+  toInner(asked: RequestMessage): InnerRequest;
+}
+
+export type HasRoute = FastifyInstance['hasRoute'];
+
+export const EMPTY: JsonObject = {};
+
+export const paramsOf = ({ params = EMPTY }: RequestMessage): JsonObject => params;
+
+/** The parameters as they are written, less those of these names. */
+export function paramsWithout({ text, members }: RequestMessage, names: readonly string[]): string {
+  const span = members.get('params');
+  if (!span) return '{}';
+  const there = membersOf(text, span.start);
+  const gone = names.filter((name) => there.has(name));
+  const written = text.slice(span.start, span.end);
+  if (gone.length === 0) return written;
+  return splice(written, [withMembers(written, { start: 0, end: written.length }, Object.fromEntries(gone.map((name) => [name, null])))]);
+}
+
+/**
+ * A name as a part of an address. Throws GatewayError `invalid_request` for what is none: dots alone would be read as a way to another address.
+ */
+export function pathOf(name: unknown, param: string): string {
+  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX) throw badParams(`${param} must be a name`, param);
+  const parts = name.split('/');
+  if (parts.some((part) => part === '' || part === '.' || part === '..')) throw badParams(`${param} is not a name: ${JSON.stringify(name)}`, param);
+  try {
+    return parts.map(encodeURIComponent).join('/');
+  } catch {
+    throw badParams(`${param} is not valid text`, param);
+  }
+}
+
+const NAME_CHARS_MAX = 512;
+
+const KEY = 'tollgate/idempotency-key';
+const RECEIPT = 'tollgate/receipt';
+
+/** Headers that say what `params._meta` says to the gateway. `header`: the Idempotency-Key of the request itself. Throws GatewayError `invalid_request`. */
+export function ownHeaders(asked: RequestMessage, header: string | null): Record<string, string> {
+  const meta = paramsOf(asked)['_meta'];
+  const said = isObject(meta) ? meta : EMPTY;
+  const key = said[KEY] === undefined ? header : parseIdempotencyKey(said[KEY]);
+  return { ...(key === null ? {} : { 'idempotency-key': key }), ...(said[RECEIPT] === true ? { 'x-receipt': '1' } : {}) };
+}
+
+/** What every billed method takes besides its own. */
+export const META_PARAM: Param = {
+  name: '_meta',
+  description: `\`${KEY}\` makes a repetition of the call answer the same without a second charge; \`${RECEIPT}: true\` asks for a signed receipt.`,
+  schema: { type: 'object', properties: { [KEY]: { type: 'string', minLength: 1, maxLength: 255 }, [RECEIPT]: { type: 'boolean' } } },
+};

@@ -1,0 +1,121 @@
+import { isObject, type JsonObject } from '#gateway';
+import { CODE, RPC_ERRORS } from './errors-rpc.ts';
+import { META_PARAM, type Method, type Param } from './method.ts';
+import { DISCOVER } from './dispatch.ts';
+
+export interface OpenRpcOptions {
+  readonly methods: readonly Method[];
+  /** What `/openapi.json` says of the routes, from which the parameters are taken. */
+  readonly openApi: JsonObject;
+  readonly version: string;
+  /** Of the endpoint. */
+  readonly url: string;
+}
+
+/** The OpenRPC 1.3 document of the methods that are offered. */
+export function openRpc({ methods, openApi, version, url }: OpenRpcOptions): JsonObject {
+  const components = objectIn(openApi, 'components', 'schemas');
+  return {
+    openrpc: '1.3.2',
+    info: { title: 'tollgate', version, description: DESCRIPTION, license: { name: 'Apache-2.0' } },
+    servers: [{ name: 'this gateway', url }],
+    methods: [...methods.map((method) => described(method, openApi)), DISCOVER_ITSELF],
+    components: { errors: ERRORS, ...(Object.keys(components).length === 0 ? {} : { schemas: components }) },
+  };
+}
+
+const DESCRIPTION =
+  'Chat models, tools and agents by one JSON-RPC 2.0 endpoint. Parameters are given by name. A batch has up to 50 entries; each is a call of its own, ' +
+  'with its own charge, and is answered in its place. Notifications are not executed. What streams has endpoints of its own.';
+
+const DISCOVER_ITSELF = {
+  name: DISCOVER,
+  summary: 'Show this document',
+  paramStructure: 'by-name',
+  params: [],
+  result: { name: 'OpenRPC Schema', schema: { type: 'object' } },
+};
+
+/** Messages say what is wrong in each case; here is what a code stands for. */
+const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]>> = {
+  [CODE.parse]: ['parseError', 'The body is not JSON'],
+  [CODE.invalidRequest]: ['invalidRequest', 'An entry is no request, or the batch is empty or too large'],
+  [CODE.methodNotFound]: ['methodNotFound', 'There is no such method'],
+  [CODE.invalidParams]: ['invalidParams', 'A parameter is wrong: data.param names it'],
+  [CODE.internal]: ['internal', 'Internal error'],
+  [RPC_ERRORS.unauthorized.code]: ['unauthorized', 'No credential, or one that is not valid'],
+  [RPC_ERRORS.insufficient_balance.code]: ['payment', 'The money does not reach; data may hold the terms of x402'],
+  [RPC_ERRORS.permission_denied.code]: ['permissionDenied', 'The key may not do this'],
+  [RPC_ERRORS.not_found.code]: ['notFound', 'There is no such model, agent or call'],
+  [RPC_ERRORS.idempotency_conflict.code]: ['idempotencyConflict', 'The idempotency key was used for something else, or its call still runs'],
+  [RPC_ERRORS.payload_too_large.code]: ['payloadTooLarge', 'The request, or what the batch answers, is too large'],
+  [RPC_ERRORS.rate_limit_exceeded.code]: ['rateLimitExceeded', 'Too many requests: data.retry_after_s says when to come back'],
+  [RPC_ERRORS.provider_unavailable.code]: ['providerUnavailable', 'No provider answered as it should; nothing was charged'],
+  [RPC_ERRORS.service_unavailable.code]: ['serviceUnavailable', 'The gateway cannot take calls at the moment'],
+};
+
+const OF_EVERY_DOOR: ReadonlySet<number> = new Set(Object.values(RPC_ERRORS).map(({ code }) => code));
+
+const ERRORS = Object.fromEntries(Object.entries(MEANINGS).map(([code, [name, message]]) => [name, { code: Number(code), message }]));
+const errorRefs = Object.entries(MEANINGS)
+  .filter(([code]) => OF_EVERY_DOOR.has(Number(code)))
+  .map(([, [name]]) => ({ $ref: `#/components/errors/${name}` }));
+
+function described(method: Method, openApi: JsonObject): JsonObject {
+  const { name, summary, route, params = [], billed } = method;
+  const operation = objectIn(openApi, 'paths', route.url.replace(/\*$/, '{name}'), route.verb.toLowerCase());
+  const own = method.described === undefined ? [] : method.described === 'query' ? queryOf(operation) : bodyOf(operation);
+  const all = [...params, ...own, ...(billed ? [META_PARAM] : [])];
+  const { description } = operation;
+  return {
+    name,
+    summary,
+    ...(method.described !== undefined && typeof description === 'string' && description !== '' ? { description } : {}),
+    paramStructure: 'by-name',
+    // Required parameters come first in an OpenRPC document.
+    params: all.toSorted((a, b) => Number(b.required ?? false) - Number(a.required ?? false)).map(descriptor),
+    result: { name: 'result', schema: resultOf(operation) },
+    errors: errorRefs,
+  };
+}
+
+const descriptor = ({ name, description, required = false, schema }: Param) => ({
+  name,
+  ...(description === '' ? {} : { description }),
+  required,
+  schema,
+});
+
+function queryOf(operation: JsonObject): Param[] {
+  const parameters: readonly unknown[] = Array.isArray(operation['parameters']) ? operation['parameters'] : [];
+  return parameters.filter(isObject).flatMap((parameter) => {
+    if (parameter['in'] !== 'query') return [];
+    const { name, description, required, schema } = parameter;
+    return [{ name: String(name), description: wordsOf(description), required: required === true, schema: isObject(schema) ? schema : {} }];
+  });
+}
+
+function bodyOf(operation: JsonObject): Param[] {
+  const schema = objectIn(operation, 'requestBody', 'content', 'application/json', 'schema');
+  const required: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : [];
+  return Object.entries(objectIn(schema, 'properties')).map(([name, property]) => {
+    const { description, ...rest } = isObject(property) ? property : {};
+    return { name, description: wordsOf(description), required: required.includes(name), schema: rest };
+  });
+}
+
+const wordsOf = (description: unknown): string => (typeof description === 'string' ? description : '');
+
+function resultOf(operation: JsonObject): JsonObject {
+  const content = objectIn(operation, 'responses', '200', 'content');
+  if (isObject(content['text/plain'])) return { type: 'string' };
+  const schema = objectIn(content, 'application/json', 'schema');
+  return Object.keys(schema).length === 0 ? { type: 'object' } : schema;
+}
+
+/** What stands along the path; empty where it breaks off. */
+function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
+  let at: unknown = value;
+  for (const name of path) at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
+  return isObject(at) ? at : {};
+}

@@ -1,0 +1,65 @@
+import { isObject, type JsonObject, type RequestMessage } from '#gateway';
+import { badParams } from './errors-rpc.ts';
+import { type Method, type Param, paramsOf, paramsWithout, pathOf } from './method.ts';
+
+type Words = Pick<Method, 'name' | 'summary' | 'billed'>;
+
+const OBJECT: JsonObject = { type: 'object' };
+const TEXT: JsonObject = { type: 'string' };
+
+/** A message to a door of JSON-RPC: at `path`, or below it at the name that `param` gives. */
+function toDoor(asked: RequestMessage, method: string, path: string, param: string, without: readonly string[]) {
+  const { [param]: name } = paramsOf(asked);
+  return {
+    verb: 'POST' as const,
+    path: name === undefined ? path : `${path}/${pathOf(name, param)}`,
+    body: `{"jsonrpc":"2.0","id":${asked.idText},"method":${JSON.stringify(method)},"params":${paramsWithout(asked, [param, ...without])}}`,
+  };
+}
+
+const SERVICE: Param = {
+  name: 'service',
+  description: 'The tool service. Without it, the tools of all services are meant, as `<service>__<tool>`.',
+  schema: TEXT,
+};
+
+const ENVELOPE = 'io.modelcontextprotocol/protocolVersion';
+
+/** A request of MCP that needs no session. Its `_meta` is its own, what it says to the gateway included. */
+export function mcp(words: Words, params: readonly Param[] = []): Method {
+  return {
+    ...words,
+    route: { verb: 'POST', url: '/mcp' },
+    params: [SERVICE, ...params],
+    answers: 'wire',
+    toInner(asked) {
+      const meta = paramsOf(asked)['_meta'];
+      if (isObject(meta) && Object.hasOwn(meta, ENVELOPE))
+        throw badParams(`The envelope of an MCP revision is for POST /mcp: leave ${ENVELOPE} out of _meta here`, `_meta["${ENVELOPE}"]`);
+      return toDoor(asked, words.name, '/mcp', 'service', []);
+    },
+  };
+}
+
+const AGENT: Param = {
+  name: 'agent',
+  description: 'The agent. It may be left out where a task says it, or there is one alone.',
+  schema: TEXT,
+};
+
+export const NAME: Param = { name: 'name', description: 'The tool.', required: true, schema: TEXT };
+export const ARGUMENTS: Param = { name: 'arguments', description: "By the tool's input schema.", schema: OBJECT };
+export const MESSAGE: Param = { name: 'message', description: 'A2A: `messageId`, `role` and `parts`.', required: true, schema: OBJECT };
+export const CONFIGURATION: Param = { name: 'configuration', description: 'A2A.', schema: OBJECT };
+export const TASK_ID: Param = { name: 'id', description: 'The task.', required: true, schema: TEXT };
+
+/** A request of A2A in this version. `method`: its name there, where it is another. */
+export function a2a(words: Words, version: '0.3' | '1.0', params: readonly Param[] = [], method = words.name): Method {
+  return {
+    ...words,
+    route: { verb: 'POST', url: '/a2a' },
+    params: [AGENT, ...params],
+    answers: 'wire',
+    toInner: (asked) => ({ ...toDoor(asked, method, '/a2a', 'agent', ['_meta']), headers: { 'a2a-version': version } }),
+  };
+}

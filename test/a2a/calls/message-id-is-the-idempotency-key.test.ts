@@ -1,0 +1,202 @@
+import { expect, test } from 'vitest';
+import { heldBy, LEGACY_RPC, MESSAGE_PRICE, refusalOf, REST, RPC, useCallsWorld, WIRES } from './support/calls-world.ts';
+import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
+
+const calls = useCallsWorld();
+
+const sends = (received: readonly { readonly body: string }[]) => received.filter(({ body }) => body.includes('"parts"') || body.includes('"content"')).length;
+const saying = (messageId: string) => ({ message: { messageId } });
+
+test.each(WIRES)('a message that is sent again has the same outcome, and is charged once: $name', async (wire) => {
+  const { url, agent } = await calls.serve({ version: 'both' });
+  const talk = calls.talk(url, wire);
+  expect(
+    await calls.spent(async () => {
+      for (const text of ['echo hello', 'task hello']) {
+        const first = await talk.sent(text, saying(`m ${text}`));
+        const again = await talk.sent(text, saying(`m ${text}`));
+        expect(again.status).toBe(200);
+        expect(heldBy(again)).toEqual(heldBy(first));
+      }
+    }),
+  ).toBe(2n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(2);
+});
+
+test('the same message by JSON-RPC and then by HTTP+JSON, and the other way round', async () => {
+  const { url, agent } = await calls.serve();
+  const [rpc, rest] = [calls.talk(url), calls.talk(url, REST)];
+  expect(
+    await calls.spent(async () => {
+      for (const [one, other] of [
+        [rpc, rest],
+        [rest, rpc],
+      ] as const) {
+        const more = saying(crypto.randomUUID());
+        const first = await one.sent('task hello', more);
+        expect(heldBy(await other.sent('task hello', more))).toEqual(heldBy(first));
+      }
+    }),
+  ).toBe(2n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(2);
+});
+
+test('twenty of it at once are one', async () => {
+  const { url, agent } = await calls.serve();
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      const more = saying('at once');
+      const replies = await Promise.all(Array.from({ length: 20 }, () => talk.sent('slow 200', more)));
+      const done = replies.filter(({ error }) => error === null);
+      expect(done.length).toBeGreaterThan(0);
+      expect(new Set(done.map((reply) => heldBy(reply)['id'])).size).toBe(1);
+      // While the first is still being answered, the others are told so.
+      for (const { error, text } of replies.filter((reply) => reply.error)) {
+        expect(error!.message).toMatch(/still being answered/);
+        expect(text).toMatch(/RetryInfo/);
+      }
+      expect(heldBy(await talk.sent('slow 200', more))['id']).toBe(heldBy(done[0]!)['id']);
+    }),
+  ).toBe(MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(1);
+});
+
+test('another message with the same id is refused, and so is the same one of another version', async () => {
+  const { url, agent } = await calls.serve({ version: 'both' });
+  const more = saying('twice');
+  expect(
+    await calls.spent(async () => {
+      await calls.talk(url).sent('task one', more);
+      for (const wire of WIRES) {
+        const refused = refusalOf(await calls.talk(url, wire).sent('task two', more));
+        expect(refused?.message, wire.name).toMatch(/a new message has a new messageId/);
+        expect(refused?.status, wire.name).toBe(wire.binding === 'JSONRPC' ? 200 : 409);
+      }
+    }),
+  ).toBe(MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(1);
+});
+
+test("ids are each account's and each agent's own", async () => {
+  const [one, other] = [await calls.serve(), await calls.serve()];
+  const { stranger, spine } = calls.world;
+  const more = saying('mine');
+  expect(
+    await calls.spent(async () => {
+      const first = await calls.talk(one.url).task('task a', more);
+      const theirs = await calls.talk(one.url, RPC, stranger.key).task('task b', more);
+      const elsewhere = await calls.talk(other.url).task('task c', more);
+      expect(new Set([first.id, theirs.id, elsewhere.id]).size).toBe(3);
+    }),
+  ).toBe(2n * MESSAGE_PRICE);
+  expect(await spine.faults()).toEqual([]);
+});
+
+test('a message that came to nothing is not kept: sent again, it is done', async () => {
+  let broken = true;
+  const { url, agent } = await serveRaw(calls.world, ({ result, response }) => {
+    if (broken) return void response.writeHead(500).end('no');
+    result(taskResult('done-at-last', 'COMPLETED'));
+  });
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      expect((await talk.sent('work', saying('again'))).error).not.toBeNull();
+      broken = false;
+      expect((await talk.task('work', saying('again'))).state).toBe('completed');
+      await talk.task('work', saying('again'));
+    }),
+  ).toBe(MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(2);
+});
+
+test.each([RPC, LEGACY_RPC, REST])('a stream that was read to its end shows its task when the message is sent again: $name', async (wire) => {
+  const { url, agent } = await calls.serve({ version: 'both' });
+  const talk = calls.talk(url, wire);
+  expect(
+    await calls.spent(async () => {
+      const more = saying('streamed');
+      const events = await (await talk.stream('stream 3', more)).rest();
+      const again = await (await talk.stream('stream 3', more)).rest();
+      expect(again).toHaveLength(1);
+      expect(again[0]).toMatchObject({ type: 'task', state: 'completed', id: (events[0] as { id: string }).id });
+      // And it may be asked for as a whole, too.
+      expect(await talk.task('stream 3', more)).toMatchObject({ state: 'completed' });
+    }),
+  ).toBe(MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(1);
+});
+
+test.each([RPC, LEGACY_RPC, REST])('a stream whose task asks for something is not begun anew: $name', async (wire) => {
+  const { url, agent } = await calls.serve({ version: 'both' });
+  const talk = calls.talk(url, wire);
+  expect(
+    await calls.spent(async () => {
+      const more = saying('asks');
+      const [first] = await (await talk.stream('ask', more)).rest();
+      const { id, contextId } = first as { id: string; contextId: string };
+      expect(await (await talk.stream('ask', more)).rest()).toMatchObject([{ type: 'task', id, state: 'input-required' }]);
+      await talk.task('blue', { message: { taskId: id, contextId } });
+    }),
+  ).toBe(2n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(2);
+});
+
+test('a stream that broke off is not begun anew: its task is shown', async () => {
+  const { url, agent } = await serveRaw(calls.world, (exchange) => {
+    if (exchange.request.method === 'GetTask') return exchange.result(taskResult('cut-1', 'COMPLETED').task);
+    writeEvent(exchange, taskResult('cut-1', 'WORKING'));
+    writeEvent(exchange, statusEvent('cut-1', 'WORKING'));
+    setImmediate(() => exchange.response.destroy());
+  });
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      const more = saying('cut');
+      await expect((await talk.stream('work', more)).rest()).rejects.toThrow('broke off');
+      expect(await (await talk.stream('work', more)).rest()).toMatchObject([{ type: 'task', id: 'cut-1', state: 'completed' }]);
+    }),
+  ).toBe(MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(1);
+});
+
+test('a client that left before the end may send its message again: it finds the task', async () => {
+  const { url, agent } = await calls.serve();
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      const more = saying('left');
+      const stream = await talk.stream('wait', more);
+      const id = await agent.waits();
+      stream.leave();
+      const early = await talk.sent('wait', more);
+      expect(early.error?.message ?? 'the task').toMatch(/still being answered|the task/);
+      agent.finish(id);
+      await calls.world.spine.quiet();
+      await talk.reaches(id, 'completed');
+      await expect.poll(async () => (await talk.sent('wait', more)).error).toBeNull();
+      expect(await talk.task('wait', more)).toMatchObject({ id, state: 'completed' });
+    }),
+  ).toBe(MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(1);
+});
+
+const KEPT = { name: 'test/kept-a2a-answers', text: 'SELECT length(body) AS chars FROM idempotency WHERE body IS NOT NULL' };
+
+test('an answer that is too long to be kept is not done again either', async () => {
+  const { url, agent } = await calls.serve();
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      const more = saying('long');
+      const first = await talk.task('big 3000000', more);
+      expect(await talk.task('big 3000000', more)).toMatchObject({ id: first.id, state: 'completed' });
+      const words = `echo ${'a'.repeat(3_000_000)}`;
+      await talk.sent(words, saying('long message'));
+      expect((await talk.sent(words, saying('long message'))).error?.message).toMatch(/not kept/);
+    }),
+  ).toBe(2n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(2);
+  for (const { chars } of await calls.world.spine.app.database.query(KEPT)) expect(Number(chars)).toBeLessThan(1_500_000);
+});

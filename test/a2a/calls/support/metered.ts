@@ -1,0 +1,27 @@
+import type { AgentOffer, RawExchange } from '../../../support/a2a-agent/index.ts';
+import type { Spine } from '../../../support/spine.ts';
+
+/** An agent that is paid by what it reports, 0.05 USD at most. */
+export const METERED: Partial<AgentOffer> = { pricing: 'prompt = 2\ncompletion = 4\nper_second = 0.0001\nper_call_max = 0.05' };
+
+let tasks = 0;
+
+/** Completes a task at once and claims what the message says, letter by letter. Speaks the version of the request. */
+export function claims({ request, response, id }: RawExchange): void {
+  const { message } = request.params as { readonly message: { readonly parts: readonly [{ readonly text: string }] } };
+  tasks += 1;
+  const legacy = request.version !== '1.0';
+  const task = `{${legacy ? '"kind":"task",' : ''}"id":"claimed-${tasks}","contextId":"c","status":{"state":"${legacy ? 'completed' : 'TASK_STATE_COMPLETED'}"},"metadata":{"tollgate/usage":${message.parts[0].text}}}`;
+  response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${legacy ? task : `{"task":${task}}`}}`);
+}
+
+/** What the one provider of a service was flagged for so far, as the market shows it. */
+export async function flagsOf(spine: Spine, service: string): Promise<Readonly<Record<string, number>>> {
+  const response = await spine.get(`/agents/${service}/endpoints`);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${response.status} ${text}`);
+  const { data } = JSON.parse(text) as { readonly data: { readonly endpoints: readonly [{ readonly flags: Readonly<Record<string, number>> }] } };
+  return data.endpoints[0].flags;
+}
