@@ -82,11 +82,13 @@ const withGifts = (text: string, { version }: Link, asked: AgentRequest): string
 
 /** The message with what the agent needs to make calls in its turn, in its metadata: there executors find it, whatever passes headers on. */
 function withRun(text: string, { run }: AgentRequest): string {
-  if (run === null) return text;
+  // Only the gateway says this: a client that could would have agents call where it likes.
+  if (run === null && !text.includes(RUN_KEY)) return text;
   const message = membersOf(text).get('message');
   if (!message || text[message.start] !== '{') return text;
-  const value = JSON.stringify({ token: run.token, ...(run.url === null ? {} : { url: run.url }), budget_usd: run.budget });
   const metadata = membersOf(text, message.start).get('metadata');
+  if (run === null) return metadata && text[metadata.start] === '{' ? splice(text, [withMembers(text, metadata, { [RUN_KEY]: null })]) : text;
+  const value = JSON.stringify({ token: run.token, ...(run.url === null ? {} : { url: run.url }), budget_usd: run.budget });
   if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, { [RUN_KEY]: value })]);
   return splice(text, [withMembers(text, message, { metadata: `{${JSON.stringify(RUN_KEY)}:${value}}` })]);
 }

@@ -61,6 +61,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         paramsText: JSON.stringify(params),
         requestId,
         extensions: null,
+        taskId: ask.taskId,
         later: task?.live === true,
         covered,
         waits: true,

@@ -97,7 +97,7 @@ async function whole({ deps, ask, call, contextId, out }: Answer): Promise<strin
     const message = { messageId: call.id, contextId, role: 'ROLE_AGENT', parts: joined(parts).map(toA2aPart), ...metadataOf(frame) };
     const text = withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame);
     await out.result(text);
-    return keptText(text);
+    return keptText(text, null, frame.settlement.charged > 0n);
   }
   return null;
 }

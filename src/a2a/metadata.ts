@@ -2,23 +2,28 @@ import { formatUsd, membersOf, splice, withMembers, type SettledFrame } from '#g
 
 const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
 
-/** What a reply says of the money, in the metadata of its task, message or update. */
+/**
+ * A reply with what it cost in the metadata of its task, message or update, as the results of MCP have it in `_meta`. `settled` is null while the work goes
+ * on: then only the call is named.
+ */
 export function withCost(text: string, callId: string, settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null): string {
+  const cost = settled === null ? {} : { cost: formatUsd(settled.settlement.charged), currency: 'USDC' };
   return withMetadata(text, {
-    'tollgate/generation': JSON.stringify(callId),
-    ...(settled === null ? {} : { 'tollgate/cost_usd': JSON.stringify(formatUsd(settled.settlement.charged)) }),
-    ...(settled?.receipt ? { 'tollgate/receipt': JSON.stringify(settled.receipt) } : {}),
+    'tollgate/generation': JSON.stringify({ id: callId, ...cost }),
+    // What an agent writes there itself is no receipt of this gateway.
+    'tollgate/receipt': settled?.receipt ? JSON.stringify(settled.receipt) : null,
   });
 }
 
-/** A result or an event of either version, with members (JSON text) set in the `metadata` of what it holds. */
-export function withMetadata(text: string, members: Readonly<Record<string, string>>): string {
+/** A result or an event of either version, with members set in the `metadata` of what it holds: JSON text, null removes. */
+export function withMetadata(text: string, members: Readonly<Record<string, string | null>>): string {
   const top = membersOf(text);
   const wrapped = top.has('kind') ? undefined : WRAPPED.map((name) => top.get(name)).find((span) => span !== undefined && text[span.start] === '{');
   const holder = wrapped ?? { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 };
   const metadata = (wrapped ? membersOf(text, wrapped.start) : top).get('metadata');
   if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, members)]);
   const made = `{${Object.entries(members)
+    .filter(([, value]) => value !== null)
     .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
     .join(',')}}`;
   return splice(text, [withMembers(text, holder, { metadata: made })]);

@@ -12,9 +12,15 @@ export interface OnceDeps {
 export type Once = (ask: Ask, service: string, messageId: string, out: Out, run: (callId: string) => Promise<string | null>) => Promise<void>;
 
 const AGAIN = 'tollgate/task';
+const TOO_LONG = 'tollgate/too-long';
+/** Every one stays for a day, and an agent that costs nothing could be called for the sake of that. */
+const KEPT_CHARS_MAX = { charged: 1024 * 1024, free: 64 * 1024 };
 
-/** A result that is repeated as it was. */
-export const keptText = (text: string): string => text;
+/** A result that is repeated as it was. One that is too long for that is shown by its task, or not at all. */
+export function keptText(text: string, taskId: string | null, charged: boolean): string {
+  if (text.length <= KEPT_CHARS_MAX[charged ? 'charged' : 'free']) return text;
+  return taskId === null ? JSON.stringify({ [TOO_LONG]: true }) : keptTask(taskId);
+}
 /** A task that is shown as it is by then: of a stream the last event alone would be no answer. */
 export const keptTask = (taskId: string): string => JSON.stringify({ [AGAIN]: taskId });
 
@@ -32,6 +38,7 @@ export function createOnce({ idempotency, show }: OnceDeps): Once {
     if (beginning.kind === 'replay') {
       const text = Buffer.from(beginning.body).toString();
       const kept: unknown = JSON.parse(text);
+      if (isObject(kept) && kept[TOO_LONG] === true) throw repeated('unkept');
       const taskId = isObject(kept) ? kept[AGAIN] : undefined;
       return typeof taskId === 'string' ? show(ask, taskId, out) : out.result(text);
     }
@@ -48,11 +55,12 @@ export function createOnce({ idempotency, show }: OnceDeps): Once {
   };
 }
 
-function repeated(kind: 'conflict' | 'running' | 'lost'): GatewayError {
-  const { code, retryAfterS } = idempotencyError(kind);
+function repeated(kind: 'conflict' | 'running' | 'lost' | 'unkept'): GatewayError {
+  const { code, retryAfterS } = idempotencyError(kind === 'unkept' ? 'lost' : kind);
   const said = {
     conflict: 'A message with this messageId was sent before, and said something else: a new message has a new messageId',
     running: 'The message with this messageId is still being answered: ask for its task, or send it again later',
+    unkept: 'The message with this messageId was answered, and its answer was too long to be kept: send it with a new messageId to have it done again',
     lost: 'The message with this messageId was charged once, but its answer was lost: send it with a new messageId to have it done again',
   }[kind];
   return new GatewayError(code, said, { param: 'message.messageId', ...(retryAfterS === undefined ? {} : { retryAfterS }) });

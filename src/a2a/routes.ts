@@ -17,6 +17,7 @@ import type { CardOrigin } from './cards/card-pages.ts';
 import { describeDoor } from './described-door.ts';
 import type { Door } from './door.ts';
 import { createOut } from './out.ts';
+import { refuseLookAlikes, refuseRepeatedKeys } from './unambiguous.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { isBareBody, sendFromBare } from './wire/bare-body.ts';
 import { REST_MEDIA_TYPES, toA2aError, type A2aBinding } from './wire/errors-a2a.ts';
@@ -106,6 +107,8 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
       try {
         const found = understand(address, request, said, asked);
         understood = { ...found, version: found.ask.version, operation: found.ask.operation };
+        refuseLookAlikes(found.ask.params);
+        if (found.binding === 'jsonrpc') refuseRepeatedKeys(found.ask.paramsText);
         const { headers, id: requestId } = request;
         const ask: Ask = {
           ...found.ask,

@@ -26,7 +26,7 @@ import { createSendTalk, type SendTalk, type SendTalkDeps } from './send-talk.ts
 import { keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import type { PushConfig } from './wire/push-config.ts';
-import { readSend, type SendParams } from './wire/read-send.ts';
+import { ID_CHARS_MAX, readSend, type SendParams } from './wire/read-send.ts';
 import { isTerminal } from './wire/task-state.ts';
 
 export interface RunSendDeps extends SendTalkDeps {
@@ -52,6 +52,7 @@ export function createRunSend(deps: RunSendDeps): RunSend {
     const { service } = resolveAgent(deps.catalog, ask.service);
     const task = taskId === null ? null : await deps.tasks.find(keyOf(service, taskId), ownerOf(ask.caller));
     if (taskId !== null && task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
+    await refuseForeignTasks(deps, ask, service, fields.referenceTaskIds);
     await deps.once(ask, service, fields.messageId, out, (callId) => run(deps, ask, fields, task, service, callId, out));
   };
 }
@@ -67,7 +68,7 @@ async function run(
   out: Out,
 ): Promise<string | null> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
-  const talk = createSendTalk(deps, { ...ask, later: task?.live === true, covered, waits: false, pushes: fields.pushConfig !== null });
+  const talk = createSendTalk(deps, { ...ask, taskId: task?.taskId ?? null, later: task?.live === true, covered, waits: false, pushes: fields.pushConfig !== null });
   let call: Call | null = null;
   try {
     call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, await stickyOffer(deps, ask, fields, service)), callId);
@@ -75,7 +76,9 @@ async function run(
       if (frame.type === 'data') await out.event(Buffer.from(frame.bytes).toString());
       if (frame.type !== 'settled') continue;
       await talk.noted();
-      return await write(deps, ask, fields, service, call, frame, out);
+      const kept = await write(deps, ask, fields, service, call, frame, out);
+      // Whatever became of the stream, its task goes on: who sends the message again is shown that.
+      return kept ?? (talk.task() === null ? null : keptTask(talk.task()!));
     }
     return null;
   } catch (error) {
@@ -112,7 +115,9 @@ async function write(
   const over = event?.kind === 'message' || isTerminal(event?.state ?? null);
   const shown = call.free === null ? withCost(text, call.id, over ? settled : null) : text;
   await out.result(shown);
-  return event?.kind === 'task' || event?.kind === 'message' ? keptText(shown) : taskId === null ? null : keptTask(taskId);
+  if (event?.kind === 'task' || event?.kind === 'message')
+    return keptText(shown, event.kind === 'task' ? taskId : null, settled.settlement.charged > 0n);
+  return taskId === null ? null : keptTask(taskId);
 }
 
 /** A message to a task that waits for money is a new one: the task is nobody's. */
@@ -122,6 +127,14 @@ function withoutUnpaid({ payments }: RunSendDeps, ask: Ask, { taskId }: SendPara
   const { taskId: _unpaid, ...said } = message as Record<string, unknown>;
   const params = { message: said, ...rest };
   return { ask: { ...ask, params, paramsText: JSON.stringify(params) }, taskId: null };
+}
+
+/** An agent knows nothing of whose its tasks are: what a message refers to has to be the caller's own. */
+async function refuseForeignTasks({ tasks }: RunSendDeps, { caller }: Ask, service: string, ids: readonly string[]): Promise<void> {
+  const owner = ownerOf(caller);
+  const found = await Promise.all([...new Set(ids)].map(async (id) => ({ id, task: await tasks.find(keyOf(service, id), owner) })));
+  const missing = found.find(({ task }) => task === null);
+  if (missing) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: missing.id.slice(0, ID_CHARS_MAX) } });
 }
 
 /** The provider that served this context before: another one knows nothing of it. */

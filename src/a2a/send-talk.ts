@@ -42,6 +42,8 @@ export interface SendTalkDeps {
 }
 
 export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> {
+  /** The task that the message goes on with; null for a new one. */
+  readonly taskId: string | null;
   /** The message goes on with a task that has not ended. */
   readonly later: boolean;
   /** All that the task costs is charged with its first message, so that this call is a free one. */
@@ -54,6 +56,8 @@ export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 
 
 /** The native side of a message to an agent: its data frames are events, JSON text in the client's version, its tail is an A2aTail. */
 export interface SendTalk extends Conversation {
+  /** Id of the task that the message began or went on with; null while the agent named none. */
+  task(): string | null;
   /** When this resolves, the task that has ended is noted as such and all its calls are settled. */
   noted(): Promise<void>;
 }
@@ -68,6 +72,7 @@ const WAIT_MAX_MS = 5_000;
 export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   const { tasks } = deps;
   let call: Call | null = null;
+  let begunTask: string | null = null;
   /** The task that has ended, with what is to be noted of it once this call is settled. */
   let ended: { readonly key: TaskKey; readonly sight: NonNullable<ReturnType<typeof sightOf>> } | null = null;
   let noting: Promise<void> = Promise.resolve();
@@ -82,6 +87,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   /** Notes the task of an event. Throws UpstreamFailure where it is none that this call can be about. */
   const begin = async (offer: Offer, { taskId, contextId, state }: A2aEvent): Promise<TaskKey> => {
     if (taskId === null || taskId.length > ID_CHARS_MAX) throw broken(`the agent's task has no id of 1 to ${ID_CHARS_MAX} characters`, null);
+    if (ask.taskId !== null && taskId !== ask.taskId) throw broken('the agent answered with another task', null);
     const key = keyOf(offer.service, taskId);
     const { id, caller, candidates } = call!;
     const price = candidates.find(({ offer: { id: of } }) => of === offer.id)!.price.id;
@@ -99,9 +105,10 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       // A task that is at its end already is settled with this call.
       ask.covered || isTerminal(state) ? null : { callId: id, price },
     );
-    if (begun === 'taken') throw broken("the agent's task has the id of another one", null);
+    if (begun === 'taken' || (ask.taskId === null && begun !== 'begun')) throw broken("the agent's task has the id of another one", null);
     // Its end was seen, or it was given up: nothing would ever settle what goes on of it.
     if (begun === 'over' && !isTerminal(state)) throw broken('the agent goes on with a task that is over', null);
+    begunTask = taskId;
     return key;
   };
 
@@ -206,5 +213,6 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       if (resolution === 'settled') note(call!.id);
     },
     noted: () => noting,
+    task: () => begunTask,
   };
 }

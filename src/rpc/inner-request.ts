@@ -17,6 +17,7 @@ export interface InnerReply {
   readonly status: number;
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
   readonly bytes: Buffer;
 }
 
@@ -57,7 +58,7 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
         },
         payload,
       });
-      return { status: reply.statusCode, headers: flat(reply.headers), bytes: reply.rawPayload };
+      return { status: reply.statusCode, headers: flat(reply.headers), text: reply.payload, bytes: reply.rawPayload };
     } catch (error) {
       gone.throwIfAborted();
       if ((error as { readonly code?: unknown }).code === CLOSING)

@@ -1,4 +1,4 @@
-import { errorText, isObject, type Members, membersOf, RawJsonError, resultText, splice, withMembers } from '#gateway';
+import { errorText, type Members, membersOf, RawJsonError, resultText, splice, withMembers } from '#gateway';
 import { CODE, fromHttpError, KEPT_STATUSES, type RpcFault } from './errors-rpc.ts';
 import { toldOf } from './headers.ts';
 import type { InnerReply } from './inner-request.ts';
@@ -24,32 +24,31 @@ export function errorOf({ error, status, headers }: RpcFault): Outcome {
 }
 
 /** The reply of an HTTP door: its JSON, or its text, is the result; what is neither is the result in base64, since it may have been paid for. */
-export function outcomeOfHttp({ status, headers, bytes }: InnerReply): Outcome {
-  if (status < 200 || status > 299) return errorOf(fromHttpError(status, headers, bytes.toString()));
+export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Outcome {
+  if (status < 200 || status > 299) return errorOf(fromHttpError(status, headers, text));
   const type = headers['content-type'] ?? '';
-  const text = isJson(type)
-    ? bytes.toString()
-    : JSON.stringify(type.startsWith('text/') || type === '' ? bytes.toString() : { content_type: type, base64: bytes.toString('base64') });
-  return { kind: 'result', text: withCost(text, headers), status: 200, headers: toldOf(headers) };
+  const told = { status: 200, headers: toldOf(headers) };
+  if (isJson(type)) return { kind: 'result', text: withCost(text, headers), ...told };
+  if (type.startsWith('text/') || type === '') return { kind: 'result', text: JSON.stringify(text), ...told };
+  const file = JSON.stringify({ content_type: type, base64: bytes.toString('base64') });
+  return { kind: 'result', text: withCost(file, headers), ...told };
 }
 
 const isJson = (type: string) => /^application\/(?:[\w.-]+\+)?json\b/i.test(type);
 
-/** The reply of a door that speaks JSON-RPC itself: its result and its error go on as they are written. */
-export function outcomeOfWire(reply: InnerReply): Outcome {
-  const { status, headers } = reply;
-  const text = reply.bytes.toString();
-  const members = read(text);
-  const status_ = KEPT_STATUSES.has(status) ? status : 200;
+/** The reply of a door that speaks JSON-RPC itself: its result and its error go on as they are written, with what they say of the money. */
+export function outcomeOfWire({ status, headers, text }: InnerReply): Outcome {
+  const members = membersIn(text);
+  const told = toldOf(headers);
   const result = members?.get('result');
-  if (result) return { kind: 'result', text: withCost(text.slice(result.start, result.end), headers), status: 200, headers: toldOf(headers) };
-  const error = members?.get('error');
-  if (members?.has('jsonrpc') && error) return { kind: 'error', text: text.slice(error.start, error.end), status: status_, headers: toldOf(headers) };
+  if (result) return { kind: 'result', text: text.slice(result.start, result.end), status: 200, headers: told };
+  const error = members?.has('jsonrpc') ? members.get('error') : undefined;
+  if (error) return { kind: 'error', text: text.slice(error.start, error.end), status: KEPT_STATUSES.has(status) ? status : 200, headers: told };
   if (status >= 400) return errorOf(fromHttpError(status, headers, text));
   return errorOf({ error: { code: CODE.internal, message: 'The endpoint gave no answer' }, status: 200, headers: {} });
 }
 
-function read(text: string): Members | null {
+function membersIn(text: string): Members | null {
   try {
     return membersOf(text);
   } catch (error) {
@@ -58,29 +57,18 @@ function read(text: string): Members | null {
   }
 }
 
-/** Headers of a billed reply, and the member of `_meta` that says the same. */
-const TOLD = [
-  ['x-generation-id', 'tollgate/generation'],
-  ['x-cost-usd', 'tollgate/cost_usd'],
-  ['x-receipt', 'tollgate/receipt'],
-] as const;
-
-/** A result that is an object, with what its door said of the money; what it says itself is kept. */
+/** A result that is an object, with what its door said of the money in `_meta`. */
 function withCost(text: string, headers: Readonly<Record<string, string>>): string {
-  const told = TOLD.filter(([name]) => headers[name] !== undefined).map(([name, key]) => [key, JSON.stringify(headers[name])] as const);
-  if (told.length === 0) return text;
-  const start = text.search(/[^\t\n\r ]/);
-  const members = text[start] === '{' ? read(text) : null;
+  const { 'x-generation-id': id, 'x-cost-usd': cost, 'x-receipt': receipt } = headers;
+  const told: (readonly [string, string])[] = [];
+  if (id !== undefined) told.push(['tollgate/generation', JSON.stringify({ id, ...(cost === undefined ? {} : { cost, currency: 'USDC' }) })]);
+  if (receipt !== undefined) told.push(['tollgate/receipt', JSON.stringify(receipt)]);
+  const members = told.length > 0 ? membersIn(text) : null;
   if (members === null) return text;
   const meta = members.get('_meta');
-  if (meta && text[meta.start] !== '{') return text;
-  if (!meta) {
-    const made = `{${told.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
-    return splice(text, [withMembers(text, { start, end: text.trimEnd().length }, { _meta: made })]);
-  }
-  const own: unknown = JSON.parse(text.slice(meta.start, meta.end));
-  const missing = told.filter(([key]) => !(isObject(own) && Object.hasOwn(own, key)));
-  return missing.length === 0 ? text : splice(text, [withMembers(text, meta, Object.fromEntries(missing))]);
+  if (meta && text[meta.start] === '{') return splice(text, [withMembers(text, meta, Object.fromEntries(told))]);
+  const made = `{${told.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
+  return splice(text, [withMembers(text, { start: 0, end: text.length }, { _meta: made })]);
 }
 
 /** An error that is the answer to no readable id. */

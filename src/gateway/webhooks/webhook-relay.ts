@@ -61,14 +61,19 @@ export function createWebhookRelay({ database, fetch, texts, now, random, onLost
   const ofAccount = createCounts();
   const ofReceiver = createCounts();
   const ending = new AbortController();
-  let looking: Promise<void> | null = null;
+  let looking: Promise<void> = Promise.resolve();
+  let isLooking = false;
   let lookAgain = false;
   /** Something is due that had no place. */
   let waiting = false;
 
   const look = (): Promise<void> => {
     lookAgain = true;
-    return (looking ??= lookWhileAsked().finally(() => (looking = null)));
+    if (!isLooking) {
+      isLooking = true;
+      looking = lookWhileAsked();
+    }
+    return looking;
   };
 
   async function lookWhileAsked(): Promise<void> {
@@ -80,6 +85,8 @@ export function createWebhookRelay({ database, fetch, texts, now, random, onLost
         onError(error);
       }
     }
+    // In the same step as the question above: nobody can ask in between and not be heard.
+    isLooking = false;
   }
 
   async function startDue(): Promise<void> {
@@ -165,9 +172,10 @@ export function createWebhookRelay({ database, fetch, texts, now, random, onLost
       return false;
     }
     if (outcome !== 'delivered') onLost({ ...lost, reason: outcome === 'again' ? `${reason}, the last of ${attempts} times` : reason });
+    // In the order in which a webhook's rows are locked by who queues for it.
     await database.batch([
-      outcome === 'gone' ? { statement: END_ALL, params: [id] } : { statement: END, params: [id, row['position']!] },
       { statement: KEEP, params: [id, claim, now() + limits.leaseMs] },
+      outcome === 'gone' ? { statement: END_ALL, params: [id] } : { statement: END, params: [id, row['position']!] },
     ]);
     return true;
   }
@@ -176,7 +184,7 @@ export function createWebhookRelay({ database, fetch, texts, now, random, onLost
     wake: () => void look(),
     async run() {
       await look();
-      while (working.size > 0 || looking) await Promise.all([looking, ...working]);
+      while (working.size > 0 || isLooking) await Promise.all([looking, ...working]);
     },
     async close() {
       ending.abort(new Error('the gateway stops'));

@@ -17,7 +17,7 @@ export interface TurnEnd {
   readonly text: string;
   readonly calls: readonly ToolCall[];
   readonly finishReason: string | null;
-  /** What else the model's message has, of a reply in one piece. */
+  /** What else the model's message has, of a reply in one piece. Its calls are not in it. */
   readonly message: Json;
   readonly settled: SettledFrame;
 }
@@ -91,11 +91,16 @@ export async function* modelTurn(
       text: words.join(''),
       calls: [...calls.values()],
       finishReason: typeof finishReason === 'string' && finishReason !== '' ? finishReason : null,
-      message,
+      message: withoutCalls(message),
       settled: frame,
     };
   }
   return null;
+}
+
+function withoutCalls(message: Json): Json {
+  const { tool_calls: _, function_call: __, ...rest } = message;
+  return rest;
 }
 
 /** Some models say their words in parts. */

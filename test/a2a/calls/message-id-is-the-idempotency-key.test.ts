@@ -184,19 +184,26 @@ test('a client that left before the end may send its message again: it finds the
 
 const KEPT = { name: 'test/kept-a2a-answers', text: 'SELECT length(body) AS chars FROM idempotency WHERE body IS NOT NULL' };
 
-test('an answer that is too long to be kept is not done again either', async () => {
-  const { url, agent } = await calls.serve();
-  const talk = calls.talk(url);
+test('an answer that is too long to be kept is not done again either: its task is shown, and of a message that it was given', async () => {
+  const paid = await calls.serve();
+  const free = await calls.serve({}, { pricing: 'per_call = 0' });
   expect(
     await calls.spent(async () => {
-      const more = saying('long');
-      const first = await talk.task('big 3000000', more);
-      expect(await talk.task('big 3000000', more)).toMatchObject({ id: first.id, state: 'completed' });
-      const words = `echo ${'a'.repeat(3_000_000)}`;
-      await talk.sent(words, saying('long message'));
-      expect((await talk.sent(words, saying('long message'))).error?.message).toMatch(/not kept/);
+      for (const [{ url }, chars] of [
+        [paid, 3_000_000],
+        [free, 90_000],
+      ] as const) {
+        const talk = calls.talk(url);
+        const first = await talk.task(`big ${chars}`, saying('long'));
+        expect(await talk.task(`big ${chars}`, saying('long'))).toMatchObject({ id: first.id, state: 'completed' });
+      }
+      const words = `echo ${'a'.repeat(90_000)}`;
+      expect(heldBy(await calls.talk(paid.url).sent(words, saying('message')))).toEqual(heldBy(await calls.talk(paid.url).sent(words, saying('message'))));
+      expect((await calls.talk(free.url).sent(words, saying('message'))).error).toBeNull();
+      expect((await calls.talk(free.url).sent(words, saying('message'))).error?.message).toMatch(/too long to be kept/);
     }),
   ).toBe(2n * MESSAGE_PRICE);
-  expect(sends(agent.received)).toBe(2);
+  expect(sends(paid.agent.received)).toBe(2);
+  expect(sends(free.agent.received)).toBe(2);
   for (const { chars } of await calls.world.spine.app.database.query(KEPT)) expect(Number(chars)).toBeLessThan(1_500_000);
 });

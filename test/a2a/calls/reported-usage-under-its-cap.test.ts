@@ -35,7 +35,7 @@ test.each([RPC, LEGACY_RPC])('what an agent reports is charged, up to the cap th
 const INVALID = [-1, '10', true, [], {}, 1e300, 2 ** 53];
 
 test('what no usage can be costs nothing, and its provider is flagged for it', async () => {
-  const { url, service } = await serveRaw(calls.world, claims, METERED);
+  const { url } = await serveRaw(calls.world, claims, { ...METERED, provider: 'Liar' });
   const talk = calls.talk(url);
   expect(
     await calls.spent(async () => {
@@ -45,13 +45,14 @@ test('what no usage can be costs nothing, and its provider is flagged for it', a
       for (const claim of ['"much"', '7', 'true']) expect(costOf(await talk.sent(claim))).toBe('0');
     }),
   ).toBe(0n);
-  expect(await flagsOf(calls.world.spine, service)).toMatchObject({ usage_invalid: INVALID.length + 3 });
+  expect(flagsOf(calls.world.spine, 'Liar')).toEqual({ usage_invalid: INVALID.length + 3 });
 });
 
 test('an agent that reports nothing is paid nothing, and flagged', async () => {
-  const { url, service } = await serveRaw(calls.world, ({ result }) => result(taskResult('t-silent', 'COMPLETED')), METERED);
+  const offer = { ...METERED, provider: 'Silent' };
+  const { url } = await serveRaw(calls.world, ({ result }) => result(taskResult('t-silent', 'COMPLETED')), offer);
   expect(await calls.spent(() => calls.talk(url).task('work'))).toBe(0n);
-  expect(await flagsOf(calls.world.spine, service)).toMatchObject({ usage_missing: 1 });
+  expect(flagsOf(calls.world.spine, 'Silent')).toEqual({ usage_missing: 1 });
 });
 
 test('while such a task goes on the whole cap is held, and it is what was used that is charged at its end', async () => {

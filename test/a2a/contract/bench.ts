@@ -39,6 +39,12 @@ export function expectRefused(reply: Reply): void {
   expect((reply.json as Json)['result'], reply.text).toBeUndefined();
 }
 
+/** Whether the card says that this can be done. A gateway may do what its agent cannot; then its card says so. */
+export async function declares({ talk }: Bench, capability: 'streaming' | 'pushNotifications'): Promise<boolean> {
+  const { json } = await talk.raw('GET', '/.well-known/agent-card.json', null);
+  return ((json as Json)['capabilities'] as Json)[capability] === true;
+}
+
 /** Asks for a stream that must not come, and gives the answer that came in its place. */
 export async function refusedStream(bench: Bench, operation: 'SendStreamingMessage' | 'SubscribeToTask', params: Json): Promise<Reply> {
   const reply = await bench.talk.open(operation, params);

@@ -41,6 +41,14 @@ test('a model that asks for tools that it no longer has is cut', async () => {
   expect(tollgate!.note!.message).toContain('max_tool_rounds');
 });
 
+test('a turn that is cut at its tokens is the last: what it asked for may be half of it', async () => {
+  model.says({ text: 'Looking', calls: [call()], finish: 'length' });
+  const { choices } = await whole(await world.chat(ask()));
+  expect(choices).toMatchObject([{ message: { content: 'Looking' }, finish_reason: 'length' }]);
+  expect(choices[0]!.message).not.toHaveProperty('tool_calls');
+  expect(await spent()).toBe(TURN);
+});
+
 describe('the budget', () => {
   // A turn is locked with its estimate: 3 tools and some words, and 50 tokens.
   test('that is used up ends the reply with what there is', async () => {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createGuardedFetch } from '../../../src/gateway/upstream/guarded-fetch.ts';
 import type { LostDelivery, Webhook, Webhooks, WebhooksOptions } from '../../../src/gateway/webhooks/index.ts';
 import { createWebhooks } from '../../../src/gateway/webhooks/index.ts';
@@ -63,6 +63,7 @@ export async function openWorld(engine: EngineName) {
   onTestFinished(async () => {
     await Promise.all(gateways.map((one) => one.close()));
     await opened.dispose();
+    expect(errors).toEqual([]);
   });
   const gateway = (change: Partial<WebhooksOptions> = {}): Webhooks => {
     const made = createWebhooks({

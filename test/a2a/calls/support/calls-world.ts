@@ -78,4 +78,4 @@ export function heldBy({ json }: Reply): Json {
 }
 
 /** The last words of a metadata object about money. */
-export const costOf = (reply: Reply): unknown => (heldBy(reply)['metadata'] as Json | undefined)?.['tollgate/cost_usd'];
+export const costOf = (reply: Reply): unknown => ((heldBy(reply)['metadata'] as Json | undefined)?.['tollgate/generation'] as Json | undefined)?.['cost'];

@@ -17,11 +17,12 @@ export function claims({ request, response, id }: RawExchange): void {
     .end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${legacy ? task : `{"task":${task}}`}}`);
 }
 
-/** What the one provider of a service was flagged for so far, as the market shows it. */
-export async function flagsOf(spine: Spine, service: string): Promise<Readonly<Record<string, number>>> {
-  const response = await spine.get(`/agents/${service}/endpoints`);
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${response.status} ${text}`);
-  const { data } = JSON.parse(text) as { readonly data: { readonly endpoints: readonly [{ readonly flags: Readonly<Record<string, number>> }] } };
-  return data.endpoints[0].flags;
+/** What the provider of a service was flagged for so far, as the operator's log has it. */
+export function flagsOf({ logs }: Spine, provider: string): Readonly<Record<string, number>> {
+  const flags: Record<string, number> = {};
+  for (const line of logs) {
+    const entry = JSON.parse(line) as { readonly msg?: string; readonly provider?: string; readonly flags?: readonly string[] };
+    if (entry.msg === 'provider flagged' && entry.provider === provider) for (const flag of entry.flags ?? []) flags[flag] = (flags[flag] ?? 0) + 1;
+  }
+  return flags;
 }

@@ -60,7 +60,8 @@ export const errorChecks: Checks = {
   'RPC-11': async (bench) => {
     const wrong = bench.talk.version === '1.0' ? 'message/send' : 'SendMessage';
     const params = { message: writeMessage(bench.talk.version, 'task x') };
-    const reply = await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 1, method: wrong, params }));
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: wrong, params });
+    const reply = await bench.talk.raw('POST', '/', body, { 'a2a-version': bench.talk.version });
     expect(reply.error?.code).toBe(-32601);
   },
   'RPC-12': async (bench) => {

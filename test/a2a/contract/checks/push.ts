@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { expectError, workingTask, type Bench, type Checks } from '../bench.ts';
+import { declares, expectError, workingTask, type Bench, type Checks } from '../bench.ts';
 import type { Json } from '../shapes.ts';
 import { readEvent } from '../shapes.ts';
 import { tells } from '../webhook.ts';
@@ -54,6 +54,13 @@ export const pushChecks: Checks = {
   },
   'PUSH-07': async (bench) => {
     const quiet = await bench.other({ pushNotifications: false });
+    if (await declares(quiet, 'pushNotifications')) {
+      const taskId = await workingTask(quiet);
+      const hook = await quiet.webhook();
+      await create(quiet, taskId, { url: hook.url });
+      quiet.agent.finish(taskId);
+      return void (await hook.receives((request) => tells(request, quiet.talk.version, taskId, 'completed')));
+    }
     const { id: taskId } = await quiet.talk.task('task x');
     const asked = [
       quiet.talk.call('CreateTaskPushNotificationConfig', configOf(quiet, taskId, { url: 'https://client.example/told' })),

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { expectError, refusedStream, type Checks } from '../bench.ts';
+import { declares, expectError, refusedStream, type Checks } from '../bench.ts';
 import { writeMessage, type Json } from '../shapes.ts';
 
 /** Send Streaming Message (§3.1.2, §3.5.2, §9.4.2, §11.7; 0.3 §3.3, §7.2). */
@@ -52,6 +52,10 @@ export const streamChecks: Checks = {
   },
   'STREAM-07': async (bench) => {
     const still = await bench.other({ streaming: false });
+    if (await declares(still, 'streaming')) {
+      const events = await (await still.talk.stream('task x')).rest();
+      return expect(events.map((event) => ('state' in event ? event.state : ''))).toContain('completed');
+    }
     const reply = await refusedStream(still, 'SendStreamingMessage', { message: writeMessage(still.talk.version, 'stream 1') });
     expectError(reply, 'unsupportedOperation', still);
     const id = (await still.talk.task('wait', { immediately: true })).id;

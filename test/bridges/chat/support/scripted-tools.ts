@@ -8,11 +8,8 @@ export interface ScriptedTools {
   /** Names of the tools that are running now, and of all that ever ran. */
   readonly running: readonly string[];
   readonly ran: readonly string[];
-  /** Most that ever ran at once. */
-  readonly most: number;
-  /** Resolves when this many run side by side, or ever ran. */
+  /** Resolves when this many run side by side. */
   together(count: number): Promise<void>;
-  begun(count: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -20,7 +17,6 @@ export interface ScriptedTools {
 export async function startScriptedTools(tools: Readonly<Record<string, () => Promise<string>>>): Promise<ScriptedTools> {
   const running: string[] = [];
   const ran: string[] = [];
-  let most = 0;
   const changes = new EventTarget();
   const server = createServer((request, response) => {
     response.on('error', () => {});
@@ -36,7 +32,6 @@ export async function startScriptedTools(tools: Readonly<Record<string, () => Pr
       if (method !== 'tools/call' || !tool) return void reply({ error: { code: -32601, message: 'Method not found' } });
       running.push(params.name);
       ran.push(params.name);
-      most = Math.max(most, running.length);
       changes.dispatchEvent(new Event('change'));
       const text = await tool();
       running.splice(running.indexOf(params.name), 1);
@@ -49,12 +44,6 @@ export async function startScriptedTools(tools: Readonly<Record<string, () => Pr
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     running,
     ran,
-    get most() {
-      return most;
-    },
-    async begun(count) {
-      while (ran.length < count) await once(changes, 'change');
-    },
     async together(count) {
       while (running.length < count) await once(changes, 'change');
     },

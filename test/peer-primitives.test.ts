@@ -1,0 +1,196 @@
+import { createLocalJWKSet, compactVerify, type JSONWebKeySet } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { escrowOf, type Balance } from '#billing';
+import { DOORS, PEER, type PeerDoor, type PeerOutcome } from './peers/doors.ts';
+import { startPeerProvider, USED, type Deed, type PeerProvider } from './peers/peer-provider.ts';
+import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
+
+/*
+ * The promise of the whole: whatever the primitive and whatever the door, a call has the same effect on the ledger. One list of scenarios, every door:
+ * the rows of design "one call, every protocol". All three primitives cost 1 micro-USD a reported token, and at most CAP.
+ */
+
+const CAP = 5_000n;
+const COST = BigInt(USED);
+/** After this a call that nobody answers is over. */
+const CALL_MS = 800;
+
+const services = ({ modelUrl, toolUrl, agentUrl }: PeerProvider) => `
+[[models]]
+name = "${PEER}"
+display_name = "Peer: All"
+provider_name = "Peer"
+context_length = 100000
+max_output_tokens = 5000
+[models.pricing]
+prompt = 0
+completion = 1
+[models.params]
+model = "peer"
+api_base = "${modelUrl}"
+api_key = "k"
+
+[[tools]]
+name = "${PEER}"
+display_name = "Peer: All"
+provider_name = "Peer"
+endpoint = "${toolUrl}"
+[tools.pricing]
+per_call = 0
+completion = 1
+per_call_max = 0.005
+
+[[agents]]
+name = "${PEER}"
+display_name = "Peer: All"
+provider_name = "Peer"
+endpoint = "${agentUrl}"
+[agents.pricing]
+completion = 1
+per_call_max = 0.005
+`;
+
+let provider: PeerProvider;
+let spine: Spine;
+let limited: Spine;
+beforeAll(async () => {
+  provider = await startPeerProvider();
+  // A failure of one scenario is not to cool the provider down for the next.
+  const upstream = `[upstream]\ncall_timeout_ms = ${CALL_MS}\ncooldown_ms = 1\n`;
+  [spine, limited] = await Promise.all([
+    startSpine({ toml: `${UNHURRIED}${upstream}${services(provider)}` }),
+    startSpine({ toml: `[limits]\nrequests_per_minute = 1\nburst = 1\n${upstream}${services(provider)}` }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([spine.stop(), limited.stop()]);
+  await provider.close();
+});
+
+const balanceOf = async (account: string, of = spine): Promise<Balance> =>
+  (await of.app.ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n };
+
+interface Case {
+  readonly outcome: PeerOutcome | null;
+  /** What the consumer has paid. */
+  readonly paid: bigint;
+  readonly locked: bigint;
+}
+
+let tenants = 0;
+/** Makes one call as somebody who has 1 USD and calls nothing else, and waits until its money is settled. */
+async function callOnce(door: PeerDoor, deed: Deed, more: { readonly leaveAfterMs?: number } = {}): Promise<Case & { readonly key: string }> {
+  tenants += 1;
+  const { account, key } = await spine.tenant(`peer-${tenants}`, '1');
+  const before = await balanceOf(account);
+  const leaving = new AbortController();
+  const came = provider.came(provider.calls() + 1);
+  const calling = door.call({ origin: spine.origin, key, text: deed, signal: leaving.signal }).catch(() => null);
+  if (more.leaveAfterMs !== undefined) {
+    await came;
+    leaving.abort();
+  }
+  const outcome = await calling;
+  await spine.quiet();
+  const after = await balanceOf(account);
+  return { outcome, paid: before.available - after.available, locked: after.locked, key };
+}
+
+describe.each(DOORS)('$name', (door) => {
+  const slug = door.name.replaceAll(/\W+/g, '-').toLowerCase();
+
+  test('a call that is complete costs what it used', async () => {
+    const { outcome, paid, locked } = await callOnce(door, 'complete');
+    expect(outcome).toMatchObject({ kind: 'answered', said: expect.stringContaining('did complete') as string });
+    expect([paid, locked]).toEqual([COST, 0n]);
+  });
+
+  test('a call whose provider reports no usage is free', async () => {
+    const { paid, locked } = await callOnce(door, 'no-usage');
+    expect([paid, locked]).toEqual([0n, 0n]);
+  });
+
+  test('a call whose client left midway costs what was produced', async () => {
+    const { outcome, paid, locked } = await callOnce(door, 'slow', { leaveAfterMs: 0 });
+    expect(outcome).toBeNull();
+    expect([paid, locked]).toEqual([COST, 0n]);
+  });
+
+  test('a call whose provider fails is free', async () => {
+    const { outcome, paid, locked } = await callOnce(door, 'error');
+    expect(outcome?.kind).toBe('failed');
+    expect([paid, locked]).toEqual([0n, 0n]);
+  });
+
+  test('a call that takes too long is free', async () => {
+    const { outcome, paid, locked } = await callOnce(door, 'hang');
+    expect(outcome?.kind).toBe('failed');
+    expect([paid, locked]).toEqual([0n, 0n]);
+  });
+
+  test('a call that runs past its budget costs the budget', async () => {
+    const { paid, locked } = await callOnce(door, 'over');
+    expect([paid, locked]).toEqual([CAP, 0n]);
+  });
+
+  test('a caller without money is told so, and nothing is sent', async () => {
+    const { account, key } = await spine.tenant(`poor-${slug}`, '0');
+    const calls = provider.calls();
+    expect((await door.call({ origin: spine.origin, key, text: 'complete' })).kind).toBe('refused');
+    expect(provider.calls()).toBe(calls);
+    expect(await balanceOf(account)).toEqual({ available: 0n, locked: 0n });
+  });
+
+  test('a repeated call is made once', async () => {
+    const { account, key } = await spine.tenant(`repeats-${slug}`, '1');
+    const calls = provider.calls();
+    const call = { origin: spine.origin, key, text: 'complete', once: `once-${slug}` };
+    const first = await door.call(call);
+    const again = await door.call(call);
+    expect([first.kind, again.kind]).toEqual(['answered', 'answered']);
+    expect(again.said).toBe(first.said);
+    expect(provider.calls()).toBe(calls + 1);
+    expect((await balanceOf(account)).available).toBe(1_000_000n - COST);
+  });
+
+  test("a call is nobody else's to see", async () => {
+    const { outcome, key } = await callOnce(door, 'complete');
+    const stranger = await spine.tenant(`stranger-${slug}`, '1');
+    const id = outcome!.id!;
+    expect(await spine.generation(id, key)).toMatchObject({ id, state: 'settled', cost_micro_usdc: USED, primitive: door.primitive });
+    const response = await spine.get(`/generation?id=${id}`, { authorization: `Bearer ${stranger.key}` });
+    expect(response.status).toBe(404);
+  });
+
+  test('a receipt says what was paid, and verifies', async () => {
+    const { key, account } = await spine.tenant(`receipts-${slug}`, '1');
+    const { receipt, id } = await door.call({ origin: spine.origin, key, text: 'complete', receipt: true });
+    const jwks = (await (await fetch(`${spine.origin}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
+    const { payload } = await compactVerify(receipt!, createLocalJWKSet(jwks));
+    expect(JSON.parse(Buffer.from(payload).toString())).toMatchObject({
+      id,
+      account,
+      primitive: door.primitive,
+      charged: String(USED),
+      lock: String(CAP),
+    });
+  });
+
+  test('a caller who calls too often is told to wait, and pays for what was done alone', async () => {
+    const { account, key } = await limited.tenant(`hasty-${slug}`, '1');
+    const kinds: string[] = [];
+    for (let call = 0; call < 4; call++) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is counted
+      kinds.push((await door.call({ origin: limited.origin, key, text: 'complete' })).kind);
+    }
+    expect(kinds).toContain('answered');
+    expect(kinds).toContain('refused');
+    const answered = BigInt(kinds.filter((kind) => kind === 'answered').length);
+    expect((await balanceOf(account, limited)).available).toBe(1_000_000n - answered * COST);
+  });
+});
+
+test('the books are in order after all of it', async () => {
+  expect(await spine.faults()).toEqual([]);
+  expect(await limited.faults()).toEqual([]);
+});

@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+
+/** How a call is made, the same for every door. */
+export interface PeerCall {
+  readonly origin: string;
+  readonly key: string;
+  readonly text: string;
+  /** A second call with the same one is the same call. */
+  readonly once?: string;
+  readonly receipt?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface PeerOutcome {
+  /** `refused`: before anything was sent to the provider, for want of money, rights or patience. */
+  readonly kind: 'answered' | 'failed' | 'refused';
+  /** Of the generation, where the reply tells it. */
+  readonly id: string | null;
+  /** Compact JWS. */
+  readonly receipt: string | null;
+  /** What the provider said. */
+  readonly said: string;
+  readonly raw: string;
+}
+
+/** One way to a primitive: a protocol's own door, or a bridge. */
+export interface PeerDoor {
+  readonly name: string;
+  readonly primitive: 'model' | 'tool' | 'agent';
+  call(call: PeerCall): Promise<PeerOutcome>;
+}
+
+type Json = Record<string, never>;
+
+async function post({ origin, key, signal }: PeerCall, path: string, body: unknown, headers: Record<string, string> = {}) {
+  const response = await fetch(origin + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  });
+  const raw = await response.text();
+  return { response, raw, json: JSON.parse(raw) as Json };
+}
+
+const REFUSED: ReadonlySet<number> = new Set([401, 402, 403, 424, 429]);
+
+/** Chat, to whatever answers to the name. */
+function chatDoor(name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor {
+  return {
+    name,
+    primitive,
+    async call(call) {
+      const content = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
+      const { response, raw, json } = await post(
+        call,
+        '/api/v1/chat/completions',
+        { model, messages: [{ role: 'user', content }], ...(primitive === 'model' ? { max_tokens: 5_000 } : {}) },
+        { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
+      );
+      const id = response.headers.get('x-generation-id');
+      if (response.status !== 200) return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+      const said = (json as unknown as { choices: { message: { content: string } }[] }).choices[0]!.message.content;
+      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said, raw };
+    },
+  };
+}
+
+/** MCP, to a tool of whatever server is at the address. */
+function mcpDoor(name: string, primitive: PeerDoor['primitive'], path: string, tool: string, args: (text: string) => object): PeerDoor {
+  return {
+    name,
+    primitive,
+    async call(call) {
+      const meta = { ...(call.once ? { 'tollgate/idempotency-key': call.once } : {}), ...(call.receipt ? { 'tollgate/receipt': true } : {}) };
+      const params = { name: tool, arguments: args(call.text), ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) };
+      const { response, raw, json } = await post(call, path, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+      return toolOutcome(json, raw, response.status);
+    },
+  };
+}
+
+/** What a reply says of the money, in the same words on every wire that has a place for metadata. */
+function told(meta: unknown): Pick<PeerOutcome, 'id' | 'receipt'> {
+  const { 'tollgate/generation': generation, 'tollgate/receipt': receipt = null } = (meta ?? {}) as {
+    'tollgate/generation'?: { id: string };
+    'tollgate/receipt'?: string;
+  };
+  return { id: generation?.id ?? null, receipt };
+}
+
+function toolOutcome(json: unknown, raw: string, status: number): PeerOutcome {
+  const { result, error } = json as {
+    result?: { isError?: boolean; content: { text: string }[]; structuredContent?: object; _meta?: unknown };
+    error?: { code: number };
+  };
+  if (!result) return { kind: REFUSED.has(status) || error?.code === -32016 ? 'refused' : 'failed', id: null, receipt: null, said: '', raw };
+  const { id, receipt } = told(result._meta);
+  const said = result.content.map(({ text }) => text).join('');
+  if (result.isError)
+    return { kind: result.structuredContent && 'x402Version' in result.structuredContent ? 'refused' : 'failed', id, receipt, said, raw };
+  return { kind: 'answered', id, receipt, said, raw };
+}
+
+const message = (call: PeerCall) => ({
+  message: { kind: 'message', messageId: call.once ?? randomUUID(), role: 'user', parts: [{ kind: 'text', text: call.text }] },
+});
+
+/** A2A 0.3, to whatever is called as an agent. */
+function a2aDoor(name: string, primitive: PeerDoor['primitive'], service: string): PeerDoor {
+  return {
+    name,
+    primitive,
+    async call(call) {
+      const text = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
+      const { response, raw, json } = await post(
+        call,
+        `/a2a/${service}`,
+        { jsonrpc: '2.0', id: 1, method: 'message/send', params: message({ ...call, text }) },
+        call.receipt ? { 'x-receipt': '1' } : {},
+      );
+      return agentOutcome(json, raw, response.status);
+    },
+  };
+}
+
+function agentOutcome(json: unknown, raw: string, status: number): PeerOutcome {
+  const { result, error } = json as {
+    result?: { kind: string; status?: { state: string }; parts?: { text: string }[]; metadata?: unknown };
+    error?: { code: number };
+  };
+  if (!result) return { kind: REFUSED.has(status) || error?.code === -32016 ? 'refused' : 'failed', id: null, receipt: null, said: '', raw };
+  if (result.status?.state === 'input-required') return { kind: 'refused', id: null, receipt: null, said: '', raw };
+  const { id, receipt } = told(result.metadata);
+  return { kind: 'answered', id, receipt, said: (result.parts ?? []).map(({ text }) => text).join(''), raw };
+}
+
+/** The JSON-RPC door, to the door of a protocol. */
+function rpcDoor(name: string, primitive: PeerDoor['primitive'], method: string, params: (call: PeerCall) => object): PeerDoor {
+  return {
+    name,
+    primitive,
+    async call(call) {
+      const meta = { ...(call.once ? { 'tollgate/idempotency-key': call.once } : {}), ...(call.receipt ? { 'tollgate/receipt': true } : {}) };
+      const body = { jsonrpc: '2.0', id: 1, method, params: { ...params(call), ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) } };
+      const { response, raw, json } = await post(call, '/api/v1/rpc', body);
+      const { result, error } = json as unknown as { result?: Record<string, unknown>; error?: { code: number } };
+      if (!result) {
+        const refused = REFUSED.has(response.status) || (error !== undefined && [-32010, -32011, -32012, -32016].includes(error.code));
+        return { kind: refused ? 'refused' : 'failed', id: null, receipt: null, said: '', raw };
+      }
+      if (primitive === 'tool') return toolOutcome(json, raw, response.status);
+      if (primitive === 'agent') return agentOutcome(json, raw, response.status);
+      const { id, receipt } = told(result['_meta']);
+      const { choices } = result as { choices: { message: { content: string } }[] };
+      return { kind: 'answered', id, receipt, said: choices[0]!.message.content, raw };
+    },
+  };
+}
+
+export const PEER = 'peer/all';
+
+/** Every way to each primitive. */
+export const DOORS: readonly PeerDoor[] = [
+  chatDoor('chat', 'model', PEER),
+  mcpDoor('MCP', 'tool', `/mcp/${PEER}`, 'do', (text) => ({ text })),
+  a2aDoor('A2A', 'agent', PEER),
+  rpcDoor('JSON-RPC chat/completions', 'model', 'chat/completions', ({ text }) => ({
+    model: PEER,
+    max_tokens: 5_000,
+    messages: [{ role: 'user', content: text }],
+  })),
+  rpcDoor('JSON-RPC tools/call', 'tool', 'tools/call', ({ text }) => ({ service: PEER, name: 'do', arguments: { text } })),
+  rpcDoor('JSON-RPC message/send', 'agent', 'message/send', (call) => ({ agent: PEER, ...message(call) })),
+  chatDoor('an agent as a chat model', 'agent', `a2a/${PEER}`),
+  chatDoor('a tool as a chat model', 'tool', `mcp/${PEER}/do`),
+  mcpDoor('a model as an MCP tool', 'model', `/mcp/model/${PEER}`, 'chat', (text) => ({ prompt: text, max_tokens: 5_000 })),
+  mcpDoor('an agent as an MCP tool', 'agent', `/mcp/a2a/${PEER}`, 'send_message', (text) => ({ message: text })),
+  mcpDoor('a model by the tool of the aggregate', 'model', '/mcp', 'ask_model', (text) => ({ model: PEER, prompt: text, max_tokens: 5_000 })),
+  mcpDoor('an agent by the tool of the aggregate', 'agent', '/mcp', 'ask_agent', (text) => ({ agent: PEER, message: text })),
+  a2aDoor('a model as an A2A agent', 'model', `model/${PEER}`),
+  a2aDoor('a tool as an A2A agent', 'tool', `mcp/${PEER}/do`),
+];

@@ -1,0 +1,154 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** What the one provider of the table does, in the words that it is sent; each of its three primitives does the same. */
+export type Deed = 'complete' | 'no-usage' | 'slow' | 'error' | 'hang' | 'over';
+
+/** Completion tokens that a deed reports: 1 micro-USD each at the prices of the table. */
+export const USED = 1_000;
+const SLOW_MS = 250;
+
+export interface PeerProvider {
+  /** Up to and with `/v1`. */
+  readonly modelUrl: string;
+  readonly toolUrl: string;
+  readonly agentUrl: string;
+  /** Resolves when so many calls have come since the start. */
+  came(calls: number): Promise<void>;
+  calls(): number;
+  close(): Promise<void>;
+}
+
+/** A model, an MCP server and an A2A agent in one process, on a real socket. */
+export async function startPeerProvider(): Promise<PeerProvider> {
+  let calls = 0;
+  const waiting: { readonly calls: number; readonly resolve: () => void }[] = [];
+  const came = () => {
+    calls += 1;
+    for (const one of waiting) if (one.calls <= calls) one.resolve();
+  };
+  const server = createServer((request, response) => {
+    response.on('error', () => {});
+    answer(request, response, came).catch(() => response.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    modelUrl: `${base}/v1`,
+    toolUrl: `${base}/mcp`,
+    agentUrl: base,
+    calls: () => calls,
+    came: (wanted) => (calls >= wanted ? Promise.resolve() : new Promise((resolve) => waiting.push({ calls: wanted, resolve }))),
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, came: () => void): Promise<void> {
+  const json = (status: number, body: unknown) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  if (request.method === 'GET') return void json(request.url?.includes('agent-card') ? 200 : 404, CARD);
+  const chunks: Buffer[] = [];
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+  const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+  if (request.url === '/v1/chat/completions') return model(body, response, json, came);
+  const { id, method, params } = body as { id: unknown; method: string; params: Record<string, unknown> };
+  const result = (value: unknown) => void json(200, { jsonrpc: '2.0', id, result: value });
+  if (method === 'tools/list')
+    return result({ tools: [{ name: 'do', inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } }] });
+  if (method === 'tools/call') {
+    const { text } = params['arguments'] as { text: string };
+    const done = await perform(text, response, came);
+    if (done !== null)
+      result({
+        content: [{ type: 'text', text: `did ${text}` }],
+        ...(done.used === null ? {} : { _meta: { 'tollgate/usage': { completion: done.used } } }),
+      });
+    return;
+  }
+  if (method === 'message/send') {
+    const { parts } = params['message'] as { parts: { text: string }[] };
+    const text = parts.map((part) => part.text).join('');
+    const done = await perform(text, response, came);
+    if (done !== null)
+      result({
+        kind: 'message',
+        messageId: `re-${calls++}`,
+        role: 'agent',
+        parts: [{ kind: 'text', text: `did ${text}` }],
+        ...(done.used === null ? {} : { metadata: { 'tollgate/usage': { completion: done.used } } }),
+      });
+    return;
+  }
+  json(200, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } });
+}
+
+let calls = 0;
+
+/** null where there is no answer: the response has been dealt with. */
+async function perform(text: string, response: ServerResponse, came: () => void): Promise<{ readonly used: number | null } | null> {
+  came();
+  switch (text.split(' ')[0] as Deed) {
+    case 'complete':
+      return { used: USED };
+    case 'no-usage':
+      return { used: null };
+    case 'slow':
+      await pause(SLOW_MS);
+      return { used: USED };
+    case 'error':
+      response.writeHead(500, { 'content-type': 'text/plain' }).end('broken');
+      return null;
+    case 'hang':
+      return null;
+    case 'over':
+      return { used: 1_000 * USED };
+  }
+}
+
+async function model(
+  body: Record<string, unknown>,
+  response: ServerResponse,
+  json: (status: number, body: unknown) => unknown,
+  came: () => void,
+): Promise<void> {
+  const messages = body['messages'] as { content: string | { text: string }[] }[];
+  const { content } = messages.at(-1)!;
+  const text = typeof content === 'string' ? content : content.map((part) => part.text).join('');
+  const done = await perform(text, response, came);
+  if (done === null) return;
+  const usage = done.used === null ? undefined : { prompt_tokens: 0, completion_tokens: done.used, total_tokens: done.used };
+  const about = { id: 'up', created: 1, model: 'peer' };
+  if (body['stream'] !== true) {
+    const message = { role: 'assistant', content: `did ${text}` };
+    return void json(200, {
+      ...about,
+      object: 'chat.completion',
+      choices: [{ index: 0, message, finish_reason: 'stop' }],
+      ...(usage ? { usage } : {}),
+    });
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const chunk = (more: object) => response.write(`data: ${JSON.stringify({ ...about, object: 'chat.completion.chunk', ...more })}\n\n`);
+  chunk({ choices: [{ index: 0, delta: { role: 'assistant', content: `did ${text}` }, finish_reason: null }] });
+  chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], ...(usage ? { usage } : {}) });
+  response.end('data: [DONE]\n\n');
+}
+
+const CARD = {
+  name: 'Peer',
+  description: 'Does as it is told.',
+  protocolVersion: '0.3.0',
+  version: '1',
+  url: 'http://peer.example/',
+  preferredTransport: 'JSONRPC',
+  capabilities: {},
+  defaultInputModes: ['text/plain'],
+  defaultOutputModes: ['text/plain'],
+  skills: [{ id: 'do', name: 'do', description: 'does', tags: ['peer'] }],
+};
