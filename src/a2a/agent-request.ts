@@ -81,16 +81,30 @@ const withGifts = (text: string, { version }: Link, asked: AgentRequest): string
   withRun(asked.webhook === undefined ? text : withOwnWebhook(version, text, asked.webhook), asked);
 
 /** The message with what the agent needs to make calls in its turn, in its metadata: there executors find it, whatever passes headers on. */
-function withRun(text: string, { run }: AgentRequest): string {
-  // Only the gateway says this: a client that could would have agents call where it likes.
-  if (run === null && !text.includes(RUN_KEY)) return text;
+function withRun(asIs: string, { run, params }: AgentRequest): string {
+  const text = withoutClaims(asIs, params);
+  if (run === null) return text;
   const message = membersOf(text).get('message');
   if (!message || text[message.start] !== '{') return text;
   const metadata = membersOf(text, message.start).get('metadata');
-  if (run === null) return metadata && text[metadata.start] === '{' ? splice(text, [withMembers(text, metadata, { [RUN_KEY]: null })]) : text;
   const value = JSON.stringify({ token: run.token, ...(run.url === null ? {} : { url: run.url }), budget_usd: run.budget });
   if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, { [RUN_KEY]: value })]);
   return splice(text, [withMembers(text, message, { metadata: `{${JSON.stringify(RUN_KEY)}:${value}}` })]);
+}
+
+/** Only the gateway gives runs away: a client that could would have agents call where it likes. */
+function withoutClaims(text: string, { metadata, message }: JsonObject): string {
+  const holders = [
+    { path: [], metadata },
+    { path: ['message'], metadata: isObject(message) ? message['metadata'] : undefined },
+  ];
+  return holders
+    .filter((holder) => isObject(holder.metadata) && Object.hasOwn(holder.metadata, RUN_KEY))
+    .reduce((rest, { path }) => {
+      const at = path.reduce((start, name) => membersOf(rest, start).get(name)?.start ?? start, 0);
+      const span = membersOf(rest, at).get('metadata');
+      return span && rest[span.start] === '{' ? splice(rest, [withMembers(rest, span, { [RUN_KEY]: null })]) : rest;
+    }, text);
 }
 
 const whole = (text: string) => ({ start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 });

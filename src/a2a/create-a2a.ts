@@ -120,7 +120,7 @@ export function createA2a(options: A2aOptions): A2a {
     idempotency: options.idempotency,
     show: (ask, taskId, out) => showTask(taskDeps, ask, taskId, out, new AbortController().signal),
   });
-  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, payments, keepPush: push.keep });
+  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, payments, push });
   const bridgedDeps = { pipeline, tasks, once, payments, taskTtlMs, now };
 
   const door = createDoor({

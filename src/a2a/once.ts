@@ -60,7 +60,8 @@ function repeated(kind: 'conflict' | 'running' | 'lost' | 'unkept'): GatewayErro
   const said = {
     conflict: 'A message with this messageId was sent before, and said something else: a new message has a new messageId',
     running: 'The message with this messageId is still being answered: ask for its task, or send it again later',
-    unkept: 'The message with this messageId was answered, and its answer was too long to be kept: send it with a new messageId to have it done again',
+    unkept:
+      'The message with this messageId was answered, and its answer was too long to be kept: send it with a new messageId to have it done again',
     lost: 'The message with this messageId was charged once, but its answer was lost: send it with a new messageId to have it done again',
   }[kind];
   return new GatewayError(code, said, { param: 'message.messageId', ...(retryAfterS === undefined ? {} : { retryAfterS }) });

@@ -7,6 +7,8 @@ import type { PushConfig } from './wire/push-config.ts';
 export interface Push {
   /** Answers the operations on configurations, of the caller's own tasks. */
   answer(ask: Ask, out: Out): Promise<void>;
+  /** Throws A2aError `InvalidParams` for a configuration that came with a message and cannot be kept. */
+  check(ask: Ask, config: PushConfig): void;
   /** Keeps the configuration that came with a message, for the task that it began. */
   keep(ask: Ask, service: string, taskId: string, config: PushConfig): Promise<void>;
   /** Where the agent of an offer can tell of the task that a message begins; null where the gateway does not know its own address. */

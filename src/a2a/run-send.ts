@@ -13,7 +13,6 @@ import {
   type Pipeline,
   type SettledFrame,
   type Task,
-  type Tasks,
 } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
@@ -21,11 +20,11 @@ import { followUpOf } from './follow-up.ts';
 import { withCost } from './metadata.ts';
 import { keptTask, keptText, type Once } from './once.ts';
 import type { PaymentTasks } from './payment-required.ts';
+import type { Push } from './push-door.ts';
 import { pinned, resolveAgent } from './resolve.ts';
-import { createSendTalk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
+import { createSendTalk, type SendAsk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
 import { keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
-import type { PushConfig } from './wire/push-config.ts';
 import { ID_CHARS_MAX, readSend, type SendParams } from './wire/read-send.ts';
 import { isTerminal } from './wire/task-state.ts';
 
@@ -34,8 +33,8 @@ export interface RunSendDeps extends SendTalkDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly once: Once;
   readonly payments: PaymentTasks;
-  /** Keeps the configuration of push notifications that came with a message, for the task that it began. */
-  readonly keepPush: (ask: Ask, service: string, taskId: string, config: PushConfig) => Promise<void>;
+  /** Push notifications that are asked for with a message. */
+  readonly push: Pick<Push, 'check' | 'keep'>;
 }
 
 export type RunSend = (ask: Ask, out: Out) => Promise<void>;
@@ -48,6 +47,7 @@ export function createRunSend(deps: RunSendDeps): RunSend {
   return async (asked, out) => {
     const fields = readSend(asked.version, asked.params);
     if (typeof fields === 'string') throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
+    if (fields.pushConfig !== null) deps.push.check(asked, fields.pushConfig);
     const { ask, taskId } = withoutUnpaid(deps, asked, fields);
     const { service } = resolveAgent(deps.catalog, ask.service);
     const task = taskId === null ? null : await deps.tasks.find(keyOf(service, taskId), ownerOf(ask.caller));
@@ -68,7 +68,14 @@ async function run(
   out: Out,
 ): Promise<string | null> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
-  const talk = createSendTalk(deps, { ...ask, taskId: task?.taskId ?? null, later: task?.live === true, covered, waits: false, pushes: fields.pushConfig !== null });
+  const talk = createSendTalk(deps, {
+    ...ask,
+    taskId: task?.taskId ?? null,
+    later: task?.live === true,
+    covered,
+    waits: false,
+    ...pushOf(deps, ask, fields),
+  });
   let call: Call | null = null;
   try {
     call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, await stickyOffer(deps, ask, fields, service)), callId);
@@ -76,7 +83,7 @@ async function run(
       if (frame.type === 'data') await out.event(Buffer.from(frame.bytes).toString());
       if (frame.type !== 'settled') continue;
       await talk.noted();
-      const kept = await write(deps, ask, fields, service, call, frame, out);
+      const kept = await write(call, frame, out);
       // Whatever became of the stream, its task goes on: who sends the message again is shown that.
       return kept ?? (talk.task() === null ? null : keptTask(talk.task()!));
     }
@@ -91,22 +98,13 @@ async function run(
   }
 }
 
-async function write(
-  deps: RunSendDeps,
-  ask: Ask,
-  { pushConfig }: SendParams,
-  service: string,
-  call: Call,
-  settled: SettledFrame,
-  out: Out,
-): Promise<string | null> {
+async function write(call: Call, settled: SettledFrame, out: Out): Promise<string | null> {
   const { text, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {
     await out.refused(error);
     return null;
   }
   const taskId = event?.taskId ?? null;
-  if (pushConfig !== null && event !== null && event.kind !== 'message' && taskId !== null) await deps.keepPush(ask, service, taskId, pushConfig);
   if (cut !== null) await out.fail(new GatewayError('provider_unavailable', cut));
   if (text === null) {
     if (cut === null) await out.close();
@@ -118,6 +116,12 @@ async function write(
   if (event?.kind === 'task' || event?.kind === 'message')
     return keptText(shown, event.kind === 'task' ? taskId : null, settled.settlement.charged > 0n);
   return taskId === null ? null : keptTask(taskId);
+}
+
+/** Who is to be told of the task, noted before anything is seen of it. */
+function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pick<SendAsk, 'pushes' | 'onTask'> {
+  if (pushConfig === null) return { pushes: false };
+  return { pushes: true, onTask: ({ service, taskId }) => push.keep(ask, service, taskId, pushConfig) };
 }
 
 /** A message to a task that waits for money is a new one: the task is nobody's. */

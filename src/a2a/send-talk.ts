@@ -52,6 +52,8 @@ export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 
   readonly waits: boolean;
   /** The client asked to be told of the task: that is for the gateway to do, and not for the agent. */
   readonly pushes: boolean;
+  /** Called once, when it is noted which task the message is of, and before anybody hears of it. */
+  readonly onTask?: (key: TaskKey) => Promise<void>;
 }
 
 /** The native side of a message to an agent: its data frames are events, JSON text in the client's version, its tail is an A2aTail. */
@@ -176,8 +178,10 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
             : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
         const tail: A2aTail = { text, event, error: null, cut: null };
         if (event.kind === 'message') return toEnd(offer, event, tail, ask.later);
-        if (key === null) key = await begin(offer, event);
-        else if (event.taskId !== key.taskId) throw broken('the agent speaks of another task than before', reply.status);
+        if (key === null) {
+          key = await begin(offer, event);
+          await ask.onTask?.(key);
+        } else if (event.taskId !== key.taskId) throw broken('the agent speaks of another task than before', reply.status);
         else if (event.state !== null && event.state !== state && !isTerminal(event.state)) {
           const sight = sightOf(offer, event);
           if (sight) await tasks.saw(key, sight);

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { parseRates } from '#billing';
+import { MICRO_PER_USD, parseRates } from '#billing';
 import type { ServiceConfig } from '#gateway';
 import { CliError } from './cli-error.ts';
 import { localModel } from './local-model.ts';
 
-/** The demo provider's process, and the models and tools it serves. */
+/** The demo provider's process, and the models, tools and the agent that it serves. */
 export interface Demo {
   readonly services: readonly ServiceConfig[];
   /** Told once when the process ends before `close`. */
@@ -25,6 +25,9 @@ const MODELS = [
 /** A tool of the demo's with arguments for it, as the first call to try. */
 export const FIRST_TOOL_CALL = { service: 'demo/toolbox', name: 'roll_dice', arguments: { dice: '2d6' } } as const;
 
+/** The demo's agent with a message for it, as the first call to try. */
+export const FIRST_MESSAGE = { service: 'demo/croupier', text: 'Roll 2d6' } as const;
+
 /** Starts the demo provider as a process of its own: a provider like any other, reached over HTTP. It ends when this process does. */
 export async function startDemo(): Promise<Demo> {
   const program = fileURLToPath(new URL('../demo/provider.ts', import.meta.url));
@@ -36,7 +39,7 @@ export async function startDemo(): Promise<Demo> {
   const lines = createInterface({ input: child.stdout });
 
   let timer: NodeJS.Timeout | undefined;
-  const { url, toolboxUrl } = await Promise.race([
+  const { url, toolboxUrl, croupierUrl } = await Promise.race([
     once(lines, 'line').then(([line]: unknown[]) => readAddresses(String(line))),
     exited.then((reason) => Promise.reject(new CliError(`The demo provider ended while it started (${reason}). What it wrote is above.`))),
     new Promise<never>((_resolve, reject) => {
@@ -76,6 +79,20 @@ export async function startDemo(): Promise<Demo> {
         },
         target: { kind: 'http', url: toolboxUrl, apiKey: null },
       },
+      {
+        service: {
+          primitive: 'agent',
+          name: FIRST_MESSAGE.service,
+          displayName: 'Demo: Croupier',
+          providerName: 'Demo',
+          description: 'Rolls dice by calling demo/toolbox, has demo/sage comment on them, and pays both from the budget of the message.',
+          rates: parseRates({ call: '0.002' }),
+          variants: {},
+          priceCap: null,
+          agent: { cardPath: '/.well-known/agent-card.json', rpcPath: null, chargedPer: 'message', nestedMax: MICRO_PER_USD / 100n },
+        },
+        target: { kind: 'http', url: croupierUrl, apiKey: null },
+      },
     ],
     onExit(listener) {
       void exited.then((reason) => {
@@ -90,10 +107,12 @@ export async function startDemo(): Promise<Demo> {
   };
 }
 
-function readAddresses(line: string): { readonly url: string; readonly toolboxUrl: string } {
+const ADDRESSES = ['url', 'toolboxUrl', 'croupierUrl'] as const;
+
+function readAddresses(line: string): Readonly<Record<(typeof ADDRESSES)[number], string>> {
   try {
-    const { url, toolboxUrl } = JSON.parse(line) as { url?: unknown; toolboxUrl?: unknown };
-    if (typeof url === 'string' && URL.canParse(url) && typeof toolboxUrl === 'string' && URL.canParse(toolboxUrl)) return { url, toolboxUrl };
+    const said = JSON.parse(line) as Readonly<Record<string, unknown>>;
+    if (ADDRESSES.every((name) => URL.canParse(String(said[name])))) return said as ReturnType<typeof readAddresses>;
   } catch {
     // Told below.
   }

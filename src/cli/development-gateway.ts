@@ -5,7 +5,7 @@ import { DEVELOPMENT_ACCOUNT } from '../gateway/account/account-id.ts';
 import { VERSION } from '../version.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { askYesNo } from './ask.ts';
-import { FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
+import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
 import { developmentKey } from './development-key.ts';
 import { writeDevFile } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
@@ -92,7 +92,9 @@ async function chooseLocal(found: readonly LocalProvider[], flags: StartFlags, h
 
 function watch(demo: Demo, paint: Paint): void {
   demo.onExit((reason) => {
-    process.stderr.write(`${paint('red', `The demo provider ended (${reason}).`)} Its models and tools fail until the gateway is started again.\n`);
+    process.stderr.write(
+      `${paint('red', `The demo provider ended (${reason}).`)} Its models, tools and agent fail until the gateway is started again.\n`,
+    );
   });
 }
 
@@ -118,6 +120,8 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
   const question = { model: services[0]!.service.name, messages: [{ role: 'user', content: 'What is a tollgate?' }] };
   const { name, arguments: args } = FIRST_TOOL_CALL;
   const toolCall = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+  const message = { messageId: 'first', role: 'user', parts: [{ kind: 'text', text: FIRST_MESSAGE.text }] };
+  const send = { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } };
   return [
     `\n  ${paint(['bold', 'green'], 'tollgate')} ${VERSION}  ${paint('dim', 'development')}\n\n`,
     row('Address', `${baseUrl}/api/v1`),
@@ -125,12 +129,14 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
     row('Balance', `${formatUsd(balance?.available ?? 0n)} USD of play money`),
     row('Models', namesOf('model')),
     row('Tools', `${namesOf('tool')}  ${paint('dim', `all by MCP at ${baseUrl}/mcp`)}`),
+    row('Agents', `${namesOf('agent')}  ${paint('dim', `by A2A at ${baseUrl}/a2a`)}`),
     row('Reference', `${baseUrl}/docs`),
     row('Data', dataDir),
     ...hints.map((hint) => `\n  ${paint('yellow', '•')} ${hint}\n`),
     `\n  ${paint('dim', 'Try it:')}\n\n${curl(chat, key, question)}\n\n`,
     `  ${paint('dim', 'Streamed:')}\n\n${curl(chat, key, { ...question, stream: true })}\n\n`,
     `  ${paint('dim', 'A tool:')}\n\n${curl(`${baseUrl}/mcp/${FIRST_TOOL_CALL.service}`, key, toolCall)}\n\n`,
+    `  ${paint('dim', 'An agent, that calls the tool and a model in turn (a new messageId rolls again):')}\n\n${curl(`${baseUrl}/a2a/${FIRST_MESSAGE.service}`, key, send)}\n\n`,
     `  ${paint('dim', 'Ctrl-C stops it.')}\n\n`,
   ].join('');
 }

@@ -13,7 +13,7 @@ import { VERSION } from '../version.ts';
 
 const HELP = `
 First steps:
-  npm start                                      a gateway to try, with demo models and play money
+  npm start                                      a gateway to try: a model, a tool and an agent to call, and play money
   tollgate serve --config tollgate.toml          a gateway for real
   tollgate account create acme                   then credit it, and make it a key:
   tollgate account credit acme 25

@@ -10,8 +10,8 @@ export interface StartFlags {
 }
 
 const HELP = `
-Starts a gateway to try things with: a demo provider with two models and some tools, an account with 10 USD
-of play money and a key for it. It prints the key and calls to paste, and writes both to <data>/dev.json for programs.
+Starts a gateway to try things with: a demo provider with two models, some tools and an agent, an account
+with 10 USD of play money and a key for it. It prints the key and calls to paste, and writes both to <data>/dev.json for programs.
 
 Examples:
   npm start                                  on 127.0.0.1:8402, data in .tollgate
@@ -24,7 +24,7 @@ For anything that others use: tollgate serve --help`;
 /** `tollgate start`: the development gateway. */
 export function startCommand(): Command {
   return new Command('start')
-    .summary('try it: a gateway with demo models and tools, play money and a key')
+    .summary('try it: a gateway with demo models, tools and an agent, play money and a key')
     .usage('[options]')
     .description('Start a development gateway.')
     .option('-c, --config <file>', 'TOML file whose services are added to the demo')

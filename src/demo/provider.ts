@@ -5,6 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { createCroupier, type Croupier } from './croupier.ts';
+import { croupierCard } from './croupier-card.ts';
 import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
 import { createToolbox, type Toolbox } from './toolbox.ts';
@@ -17,6 +19,8 @@ export interface DemoProvider {
   readonly url: string;
   /** Address of the MCP server. */
   readonly toolboxUrl: string;
+  /** Address of the A2A agent. Its card is below it. */
+  readonly croupierUrl: string;
   close(): Promise<void>;
 }
 
@@ -33,14 +37,22 @@ export interface DemoOptions {
 
 const BODY_BYTES_MAX = 32 << 20;
 const PACE_MS = 20;
+const MCP_PATH = '/mcp';
+const AGENT_PATH = '/croupier';
 
-/** Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, an MCP server, and a health check. */
+/** Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, an MCP server, an A2A agent, and a health check. */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
-  const toolbox = createToolbox({ now: options.now ?? Date.now, roll: options.roll ?? ((sides) => randomInt(1, sides + 1)) });
+  const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };
+  const [toolbox, croupier] = [createToolbox(around), createCroupier(around)];
+  const route = (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = request.url?.split('?')[0] ?? '';
+    if (path === MCP_PATH) return useTools(request, response, toolbox);
+    if (path.startsWith(AGENT_PATH)) return askAgent(request, response, croupier);
+    return handle(request, response, options.paceMs ?? PACE_MS);
+  };
   const server = createServer((request, response) => {
     response.on('error', () => {});
-    const work = request.url?.split('?')[0] === '/mcp' ? useTools(request, response, toolbox) : handle(request, response, options.paceMs ?? PACE_MS);
-    work.catch((error: unknown) => fail(response, error));
+    route(request, response).catch((error: unknown) => fail(response, error));
   });
   // The gateway keeps connections open between calls; it must not pick one at the moment it is closed here.
   server.keepAliveTimeout = 120_000;
@@ -49,7 +61,8 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/v1`,
-    toolboxUrl: `http://127.0.0.1:${port}/mcp`,
+    toolboxUrl: `http://127.0.0.1:${port}${MCP_PATH}`,
+    croupierUrl: `http://127.0.0.1:${port}${AGENT_PATH}`,
     async close() {
       server.close();
       server.closeAllConnections();
@@ -134,14 +147,29 @@ async function stream(
 /** A web page that found the way here is no client of these tools, under whatever name it came. */
 const LOCAL = /^(?:https?:\/\/)?(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
 
-async function useTools(request: IncomingMessage, response: ServerResponse, toolbox: Toolbox): Promise<void> {
+function refusesPost(request: IncomingMessage, response: ServerResponse, what: string): boolean {
   const { origin, host = '' } = request.headers;
-  if (!LOCAL.test(host) || (origin !== undefined && !LOCAL.test(origin)))
-    return sendError(response, 403, 'permission_denied', 'These tools are for programs of this machine.', null);
-  if (request.method !== 'POST') {
-    response.setHeader('allow', 'POST');
-    return sendError(response, 405, 'invalid_request_error', 'POST one JSON-RPC message.', null);
+  if (!LOCAL.test(host) || (origin !== undefined && !LOCAL.test(origin))) {
+    sendError(response, 403, 'permission_denied', `${what} for programs of this machine.`, null);
+    return true;
   }
+  if (request.method === 'POST') return false;
+  response.setHeader('allow', 'POST');
+  sendError(response, 405, 'invalid_request_error', 'POST one JSON-RPC message.', null);
+  return true;
+}
+
+async function askAgent(request: IncomingMessage, response: ServerResponse, croupier: Croupier): Promise<void> {
+  const path = request.url!.split('?')[0]!.slice(AGENT_PATH.length);
+  if (request.method === 'GET' && path === '/.well-known/agent-card.json')
+    return sendJson(response, 200, croupierCard(`http://127.0.0.1:${request.socket.localPort}${AGENT_PATH}`));
+  if (path !== '' && path !== '/') return sendError(response, 404, 'not_found', `There is no ${request.url} here.`, null);
+  if (refusesPost(request, response, 'The croupier is')) return;
+  await croupier(await readText(request), request.headers, response);
+}
+
+async function useTools(request: IncomingMessage, response: ServerResponse, toolbox: Toolbox): Promise<void> {
+  if (refusesPost(request, response, 'These tools are')) return;
   const { status, body } = toolbox(await readText(request), request.headers);
   if (body === null) response.writeHead(status).end();
   else sendJson(response, status, body);
@@ -182,7 +210,7 @@ function sendJson(response: ServerResponse, status: number, value: unknown): voi
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
-/** Run as a program it prints `{"url": …, "toolboxUrl": …}` and ends with whoever started it: when the channel or the pipe to it closes. */
+/** Run as a program it prints `{"url": …, "toolboxUrl": …, "croupierUrl": …}` and ends with whoever started it: when the channel or the pipe to it closes. */
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { port: { type: 'string', default: '0' }, 'pace-ms': { type: 'string', default: String(PACE_MS) } } });
   const provider = await runDemoProvider({ port: Number(values.port), paceMs: Number(values['pace-ms']) });
@@ -190,7 +218,8 @@ async function main(): Promise<void> {
   process.once('disconnect', end).once('SIGTERM', end);
   const stdin = fstatSync(0);
   if (stdin.isFIFO() || stdin.isSocket()) process.stdin.on('end', end).on('error', end).resume();
-  process.stdout.write(`${JSON.stringify({ url: provider.url, toolboxUrl: provider.toolboxUrl })}\n`);
+  const { url, toolboxUrl, croupierUrl } = provider;
+  process.stdout.write(`${JSON.stringify({ url, toolboxUrl, croupierUrl })}\n`);
 }
 
 if (import.meta.main) await main();

@@ -1,4 +1,5 @@
 import { solve } from './arithmetic.ts';
+import { commentOn } from './dice-odds.ts';
 import type { ChatRequest, Picture } from './request.ts';
 import { exampleFor } from './schema-example.ts';
 import { countTokens } from './tokens.ts';
@@ -37,6 +38,7 @@ const TOPICS: readonly Topic[] = [
       return text === undefined ? null : `That is ${plural(wordsOf(text).length, 'word')} and ${plural(Array.from(text).length, 'character')}.`;
     },
   },
+  { asks: /\bdice\b/i, answer: commentOn },
   {
     asks: /\d/,
     answer: (said) => {

@@ -31,7 +31,7 @@ describe('a single request', () => {
     ['a string', '"ping"', 'object'],
     ['no version', '{"id":1,"method":"ping"}', 'jsonrpc'],
     ['another version', '{"jsonrpc":"1.0","id":1,"method":"ping"}', 'jsonrpc'],
-    ['no method', '{"jsonrpc":"2.0","id":1}', 'esponse'],
+    ['no method', '{"jsonrpc":"2.0","id":1}', 'method'],
     ['a method that is a number', '{"jsonrpc":"2.0","id":1,"method":1}', 'method'],
     ['a response', '{"jsonrpc":"2.0","id":1,"result":{}}', 'esponse'],
     ['a request with a result', '{"jsonrpc":"2.0","id":1,"method":"ping","result":1}', 'result'],
@@ -71,7 +71,9 @@ describe('a batch', () => {
   const many = (count: number) => `[${Array.from({ length: count }, (_, id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`).join(' ,\n')}]`;
 
   test('has its entries in order, the wrong ones among them', () => {
-    const body = read('\t[ {"jsonrpc":"2.0","id":2,"method":"b"} ,null, [] ,1,{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":1,"method":"a"}] ');
+    const body = read(
+      '\t[ {"jsonrpc":"2.0","id":2,"method":"b"} ,null, [] ,1,{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":1,"method":"a"}] ',
+    );
     expect(body).toMatchObject({
       kind: 'batch',
       entries: [
@@ -95,19 +97,28 @@ describe('a batch', () => {
     expect(read(' [ ] ')).toMatchObject(INVALID);
   });
 
-  test.each(['[', '[1', '[1,', '[,]', '[1,]', '[1 2]', '[1]]', '[1] x', '[] x', '[{"a":}]', '["a]', '[nul]'])('is JSON as a whole: %s is not', (text) =>
-    expect(read(text)).toMatchObject(PARSE),
+  test.each(['[', '[1', '[1,', '[,]', '[1,]', '[1 2]', '[1]]', '[1] x', '[] x', '[{"a":}]', '["a]', '[nul]'])(
+    'is JSON as a whole: %s is not',
+    (text) => expect(read(text)).toMatchObject(PARSE),
   );
 });
 
 test('depth, keys and elements are bounded before anything is built', () => {
   expect(read(`{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${'['.repeat(20)}${']'.repeat(20)}}}`)).toMatchObject(INVALID);
-  expect(read(`{"jsonrpc":"2.0","id":1,"method":"x","params":{${Array.from({ length: 1_001 }, (_, key) => `"${key}":1`).join(',')}}}`)).toMatchObject(INVALID);
+  expect(read(`{"jsonrpc":"2.0","id":1,"method":"x","params":{${Array.from({ length: 1_001 }, (_, key) => `"${key}":1`).join(',')}}}`)).toMatchObject(
+    INVALID,
+  );
 });
 
 test('it agrees with JSON.parse about what is JSON, and never throws', () => {
-  const pieces = fc.array(fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '"a"', '1', 'null', ' ', '\\', '"jsonrpc":"2.0"', '"id":1', '"method":"x"', '\u00a0'));
-  const texts = fc.oneof(pieces.map((all) => all.join('')), fc.json(), fc.json().map((text) => `[${text}]`));
+  const pieces = fc.array(
+    fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '"a"', '1', 'null', ' ', '\\', '"jsonrpc":"2.0"', '"id":1', '"method":"x"', '\u00a0'),
+  );
+  const texts = fc.oneof(
+    pieces.map((all) => all.join('')),
+    fc.json(),
+    fc.json().map((text) => `[${text}]`),
+  );
   fc.assert(
     fc.property(texts, (text) => {
       const body = readBody(Buffer.from(text), { jsonDepthMax: 1_000, jsonKeysMax: 10_000 });

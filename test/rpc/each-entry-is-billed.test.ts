@@ -6,7 +6,8 @@ import { AGENT, AGENT_COST, message, request, TOOL_COST, TOOLS, useRpcWorld } fr
 
 const world = useRpcWorld();
 const costOf = (reply: unknown) => {
-  const [, usd] = /"tollgate\/cost_usd":"([\d.]+)"/.exec(JSON.stringify(reply)) ?? [];
+  // A tool's result tells it in the words of MCP.
+  const [, usd] = /"(?:tollgate\/cost_usd|cost)":"([\d.]+)"/.exec(JSON.stringify(reply)) ?? [];
   return BigInt(Math.round(Number(usd) * 1e6));
 };
 
@@ -62,7 +63,9 @@ test('each has a request id of its own, after that of the batch', async () => {
   expect(await world.spine.generation(id)).toMatchObject({ request_id: 'mine-1' });
   const long = 'x'.repeat(128);
   const [other] = await world.batch([request(1, 'chat/completions', ask('hello'))], { 'x-request-id': long });
-  expect(await world.spine.generation((other!.result!._meta!['tollgate/generation'] as { id: string }).id)).toMatchObject({ request_id: `${'x'.repeat(126)}-0` });
+  expect(await world.spine.generation((other!.result!._meta!['tollgate/generation'] as { id: string }).id)).toMatchObject({
+    request_id: `${'x'.repeat(126)}-0`,
+  });
 });
 
 test('a receipt where it is wished for', async () => {

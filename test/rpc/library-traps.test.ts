@@ -21,7 +21,13 @@ test('a batch with null: the library rejects, the endpoint answers each', async 
   await expect(Promise.resolve(bare().receiveJSON('[null]'))).rejects.toThrow(TypeError);
   const invalid = { jsonrpc: '2.0', id: null, error: { code: -32600 } };
   expect(await world.batch([null])).toMatchObject([invalid]);
-  expect(await world.batch([request(1, 'ping'), null, 1, [], request(2, 'ping')])).toMatchObject([{ id: 1, result: 'pong' }, invalid, invalid, invalid, { id: 2 }]);
+  expect(await world.batch([request(1, 'ping'), null, 1, [], request(2, 'ping')])).toMatchObject([
+    { id: 1, result: 'pong' },
+    invalid,
+    invalid,
+    invalid,
+    { id: 2 },
+  ]);
 });
 
 test('a batch of one: the library answers without the array, the endpoint with it', async () => {

@@ -66,7 +66,10 @@ test('tools of one service, and of all', async () => {
     { name: prefixed, arguments: {} },
   ])
     expect(await world.call('tools/call', params)).toMatchObject({
-      result: { content: [{ type: 'text', text: 'This is a simple text response for testing.' }], _meta: { 'tollgate/generation': { cost: '0.002' } } },
+      result: {
+        content: [{ type: 'text', text: 'This is a simple text response for testing.' }],
+        _meta: { 'tollgate/generation': { cost: '0.002' } },
+      },
     });
 });
 
@@ -79,9 +82,11 @@ test('messages and tasks of an agent, in both versions', async () => {
     expect(await world.call('tasks/get', { ...agent, id })).toMatchObject({ result: { kind: 'task', id } });
     expect(await world.call('GetTask', { ...agent, id })).toMatchObject({ result: { id, status: { state: 'TASK_STATE_COMPLETED' } } });
   }
-  for (const method of ['tasks/list', 'ListTasks'])
-    expect(JSON.stringify(await world.call(method, { agent: AGENT }))).toContain(id);
-  const modern = await world.call('SendMessage', { agent: AGENT, message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'echo hi' }] } });
+  for (const method of ['tasks/list', 'ListTasks']) expect(JSON.stringify(await world.call(method, { agent: AGENT }))).toContain(id);
+  const modern = await world.call('SendMessage', {
+    agent: AGENT,
+    message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'echo hi' }] },
+  });
   expect(modern).toMatchObject({ result: { message: { parts: [{ text: 'hi' }] } } });
 });
 
@@ -109,7 +114,9 @@ test.each([
   ['message/send', { agent: 'a//b', message: message('x') }],
   ['models/list', { type: { $ne: 1 } }],
 ])('what is no name leads nowhere: %s %j', async (method, params) => {
-  expect(await world.call(method, params)).toMatchObject({ error: { code: -32602, data: { type: 'invalid_request', param: expect.any(String) as string } } });
+  expect(await world.call(method, params)).toMatchObject({
+    error: { code: -32602, data: { type: 'invalid_request', param: expect.any(String) as string } },
+  });
 });
 
 test.each(['%2e%2e', '..%2f..%2fkeys', '?type=all', '#x', 'a b', 'é'])('a name is a name, however it looks: %s', async (agent) => {
@@ -118,5 +125,7 @@ test.each(['%2e%2e', '..%2f..%2fkeys', '?type=all', '#x', 'a b', 'é'])('a name 
 
 test('the envelope of an MCP revision has an endpoint of its own', async () => {
   const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
-  expect(await world.call('tools/list', { _meta })).toMatchObject({ error: { code: -32602, message: expect.stringContaining('POST /mcp') as string } });
+  expect(await world.call('tools/list', { _meta })).toMatchObject({
+    error: { code: -32602, message: expect.stringContaining('POST /mcp') as string },
+  });
 });

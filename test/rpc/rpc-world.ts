@@ -57,7 +57,10 @@ endpoint = "${tools.url}"
 [tools.pricing]
 per_call = 0.002
 `;
-    spine = await startSpine({ ...options, toml: `${toml}\n${tool}${agentBlock({ name: AGENT, endpoint: agent.url, pricing: 'per_call = 0.003' })}` });
+    spine = await startSpine({
+      ...options,
+      toml: `${toml}\n${tool}${agentBlock({ name: AGENT, endpoint: agent.url, pricing: 'per_call = 0.003' })}`,
+    });
   });
   afterAll(async () => {
     await spine.stop();

@@ -39,7 +39,7 @@ const HEADER_TEXT = /^[!-~](?:[ -~]*[!-~])?$/;
  * Push notification configurations of the caller's own tasks, for agents of every kind: the gateway tells of what it sees of them. Throws A2aError
  * `TaskNotFound`, also for a configuration that there is not (1.0 section 3.1.8), or `InvalidParams`.
  */
-export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigsOptions): Pick<Push, 'answer' | 'keep'> {
+export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigsOptions): Pick<Push, 'answer' | 'check' | 'keep'> {
   const set = async (key: TaskKey, owner: TaskOwner, version: A2aVersion, asked: PushConfig, path: string): Promise<KeptConfig> => {
     checkConfig(asked, path);
     // A client of 0.3 that names none means the only one that it has.
@@ -95,6 +95,8 @@ export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigs
       if (task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: key.taskId } });
       await out.result(JSON.stringify(await results[ask.operation as PushOperation](key, owner, ask)));
     },
+
+    check: ({ version }, config) => checkConfig(config, INLINE_PATHS[version]),
 
     async keep({ caller, version }, service, taskId, config) {
       await set(keyOf(service, taskId), ownerOf(caller), version, config, INLINE_PATHS[version]);

@@ -4,6 +4,7 @@ import { agentBlock } from '../../support/a2a-agent/index.ts';
 import { startProcessCluster } from '../../support/cluster.ts';
 import type { Gateway } from '../../support/gateway.ts';
 import { until } from '../../support/tunnel-spine.ts';
+import { TERMINAL } from '../contract/shapes.ts';
 import { createTalk } from '../contract/talk.ts';
 import { booksOf, callOf } from './support/money-of-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
@@ -17,7 +18,6 @@ const PAUSE_MS = 15;
 /** As long as the claims of a gateway that died, and a few looks. */
 const SETTLED_MS_MAX = 25_000;
 
-/** Calls that die with their gateway give their locks back soon. */
 const TOML = `
 [limits]
 client_stall_ms = 500
@@ -36,7 +36,10 @@ const TASKS = `
   SELECT t.task_id, t.ended_at, t.open, c.call_id, l.state, l.charged FROM tasks t
   LEFT JOIN task_calls c ON c.primitive = t.primitive AND c.task_id = t.task_id AND c.service = t.service
   LEFT JOIN locks l ON l.id = c.call_id`;
-const OPEN = "SELECT (SELECT count(*) FROM tasks WHERE ended_at IS NULL) AS live, (SELECT count(*) FROM locks WHERE state = 'held') AS held";
+const OPEN = `SELECT (SELECT count(*) FROM tasks WHERE ended_at IS NULL) AS live,
+  (SELECT count(*) FROM locks l JOIN task_calls c ON c.call_id = l.id WHERE l.state = 'held') AS held`;
+/** Of calls that died with their gateway before they came to a task: they give back what they hold when their time is over. */
+const DEAD = "SELECT COALESCE(sum(amount), 0) AS amount, COALESCE(max(expires_at), 0) AS until FROM locks WHERE state = 'held'";
 const SETTLEMENTS = "SELECT count(*) AS n, count(DISTINCT id) AS ids, sum(charged) AS charged FROM journal WHERE kind = 'settle'";
 
 interface TaskMoney {
@@ -65,7 +68,7 @@ test(`${ROUNDS} kills of one of two gateways: no task is charged twice, and none
   /** By task, what its client was told: of calls the id. */
   const told = new Map<string, string | null>();
   /** Calls whose end their client saw, with the cost it was told. */
-  const ended: { readonly call: string; readonly cost: number }[] = [];
+  const ended: { readonly id: string; readonly charged: number | null }[] = [];
   const odd: unknown[] = [];
   let refused = 0;
   let stopped = false;
@@ -81,17 +84,15 @@ test(`${ROUNDS} kills of one of two gateways: no task is charged twice, and none
       try {
         if (turn % 4 === 0) {
           const { id, metadata } = await talk.task(text, { immediately: true });
-          told.set((last = id), callOf({ metadata }));
+          told.set((last = id), callOf({ metadata }).id);
         } else if (turn % 4 === 1) {
           const stream = await talk.stream(text);
           for (let event = await stream.next(); event; event = await stream.next()) {
             if (event.type === 'task') told.set((last = event.id), null);
-            if (event.type === 'status' && event.metadata['tollgate/cost_usd'] !== undefined)
-              ended.push({ call: callOf({ metadata: event.metadata }), cost: Number(event.metadata['tollgate/cost_usd']) * 1e6 });
+            if (event.type === 'status' && TERMINAL.includes(event.state)) ended.push(callOf(event));
           }
         } else if (turn % 4 === 2) {
-          const task = await talk.task('done');
-          ended.push({ call: callOf({ metadata: task.metadata }), cost: Number(task.metadata['tollgate/cost_usd']) * 1e6 });
+          ended.push(callOf(await talk.task('done')));
         } else if (last !== null) {
           const reply = await talk.call(turn % 8 === 3 ? 'CancelTask' : 'GetTask', { id: last });
           // It may be over before it is canceled; and the answer of a gateway that is killed is none.
@@ -137,15 +138,19 @@ test(`${ROUNDS} kills of one of two gateways: no task is charged twice, and none
   }
   expect(wrong.slice(0, 5)).toEqual([]);
   const books = booksOf(first, owner);
-  for (const [index, money] of (await books.calls(ended.map(({ call }) => call))).entries())
-    if (money.state !== 'settled' || money.charged !== Math.round(ended[index]!.cost)) wrong.push({ ended: ended[index], money });
+  for (const [index, money] of (await books.calls(ended.map(({ id }) => id))).entries())
+    if (money.state !== 'settled' || money.charged !== ended[index]!.charged) wrong.push({ ended: ended[index], money });
   expect(wrong.slice(0, 5)).toEqual([]);
 
   const [settlements] = (await database.query<{ n: string; ids: string; charged: string }>(SETTLEMENTS)).rows;
   expect(settlements!.n).toBe(settlements!.ids);
   const completed = [...agent.tasks.values()].filter(({ state }) => state === 'completed').length;
   expect(Number(settlements!.charged)).toBeLessThanOrEqual(completed * PRICE);
-  expect((await books.account()).balance).toBe(1_000_000_000 - Number(settlements!.charged));
+  const [dead] = (await database.query<{ amount: string; until: string }>(DEAD)).rows;
+  expect(Number(dead!.until)).toBeLessThan(Date.now() + 70_000);
+  const locked = Number(dead!.amount);
+  expect(locked).toBeLessThanOrEqual(ROUNDS * CLIENTS * PRICE);
+  expect(await books.account()).toEqual({ locked, balance: 1_000_000_000 - Number(settlements!.charged) - locked });
   expect(await books.faults()).toEqual([]);
   console.log(
     `  ${ROUNDS} kills; ${agent.tasks.size} tasks, ${told.size} told, ${ended.length} ends seen, ${refused} refused; ${completed} completed, ${Number(settlements!.charged) / PRICE} charged; all settled ${settledMs} ms after the last`,

@@ -81,7 +81,7 @@ test(`${TASKS} tasks alive at a kill -9: all that end are settled once and exact
       const fate = FATES[(index >> 1) % FATES.length]!;
       const text = fate.text === 'slow' ? `slow ${(index * 37) % SLOW_MS_MAX}` : fate.text;
       const { id, contextId, metadata } = await talkOf({ service }).task(text, { immediately: true });
-      return { id, contextId, fate, service, calls: [callOf({ metadata })] };
+      return { id, contextId, fate, service, calls: [callOf({ metadata }).id] };
     },
   );
   await gateway.kill9();
@@ -105,7 +105,7 @@ test(`${TASKS} tasks alive at a kill -9: all that end are settled once and exact
       const { id, contextId } = task;
       const { state, metadata } = await talkOf(task).task('this one', { message: { taskId: id, contextId } });
       expect(state).toBe('completed');
-      task.calls.push(callOf({ metadata }));
+      task.calls.push(callOf({ metadata }).id);
     }),
   ]);
 

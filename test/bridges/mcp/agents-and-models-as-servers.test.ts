@@ -3,13 +3,13 @@ import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { connectV1, connectV2, textOf } from '../../mcp/aggregate/aggregate-spine.ts';
 import { modernPost } from '../../mcp/calls/modern-post.ts';
-import { startBridgeWorld } from './bridge-world.ts';
+import { startBridgeWorld, type WorldOptions } from './bridge-world.ts';
 import { startLineServer } from './line-speaker.ts';
 import { startTools, text } from './raw-tools.ts';
 
 const said = (ask: { turns: readonly { parts: readonly object[] }[] }) => (ask.turns.at(-1)!.parts[0] as { text: string }).text;
 
-async function world() {
+async function world(options: WorldOptions = {}) {
   const agent = await startLineServer((ask) => [
     { text: `${ask.name} heard ` },
     { text: said(ask) },
@@ -19,6 +19,7 @@ async function world() {
   const started = await startBridgeWorld({
     agents: { weather: { url: agent.url, perCall: 0.02, description: 'Knows the weather.' } },
     models: { 'acme/gpt': { url: model.url, perCall: 0.003 } },
+    ...options,
   });
   return { ...started, agent, model };
 }
@@ -130,4 +131,12 @@ test('an agent that there is not is no server', async () => {
     const { message } = await modernPost({ origin, key: 'alice' }, `/mcp/${service}`, 'tools/list');
     expect(message.error, service).toMatchObject({ code: -32013 });
   }
+});
+
+test('a key that may not use it does not see its tool', async () => {
+  const { origin } = await world({ allowed: { carol: ['acme/gpt'] } });
+  const list = async (service: string) => (await modernPost({ origin, key: 'carol' }, `/mcp/${service}`, 'tools/list')).message;
+  expect((await list('a2a/weather')).error).toMatchObject({ code: -32012, message: 'This API key may not use weather' });
+  expect((await list('model/acme/gpt')).result.tools).toMatchObject([{ name: 'chat' }]);
+  await expect(connectV1(`${origin}/mcp/a2a/weather`, 'carol')).rejects.toThrow(/may not use weather/);
 });

@@ -54,9 +54,7 @@ test('there are only tools, no stream, and a ping is answered', async () => {
 });
 
 test('a request that is cancelled ends, and is free', async () => {
-  const { url, line, charged, inFlight, faults } = await world([{ text: 'well' }, { wait: new Promise(() => {}) }]);
-  const id = await open(url, 'alice');
-  const headers = { authorization: 'Bearer alice' };
+  const { url, line, charged, endings, inFlight, faults } = await world([{ text: 'well' }, { wait: new Promise(() => {}) }]);
   const client = await connectV1(url, 'alice');
   const cancel = new AbortController();
   // The text is heard before the call is cancelled.
@@ -64,9 +62,10 @@ test('a request that is cancelled ends, and is free', async () => {
   await expect(client.callTool({ name: 'send_message', arguments: { message: 'hi' } }, undefined, options)).rejects.toThrow(/abort/i);
   await line.left;
   await expect.poll(inFlight).toBe(0);
+  // By the cancellation, not by the silence that followed.
+  expect(endings).toEqual(['agent weather: cancelled']);
   expect(await charged()).toBe(0n);
   expect(await faults()).toEqual([]);
-  await fetch(url, { method: 'DELETE', headers: { ...headers, 'mcp-session-id': id } });
 });
 
 test('two requests of one id do not run side by side', async () => {

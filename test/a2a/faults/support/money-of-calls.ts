@@ -58,9 +58,9 @@ export async function inTurn<T, R>(items: readonly T[], atOnce: number, work: (i
   return results;
 }
 
-/** The id of the call that a task of an answer was begun by. */
-export function callOf(holder: Json): string {
-  const id = ((holder['metadata'] as Json | undefined)?.['tollgate/generation'] as Json | undefined)?.['id'];
-  if (typeof id !== 'string') throw new Error(`no call is named in ${JSON.stringify(holder)}`);
-  return id;
+/** What an answer says of the call that it is about. `charged` is in micro-USD; null while it is not over. */
+export function callOf({ metadata }: { readonly metadata: Json }): { readonly id: string; readonly charged: number | null } {
+  const said = metadata['tollgate/generation'] as { readonly id?: string; readonly cost?: string } | undefined;
+  if (typeof said?.id !== 'string') throw new Error(`no call is named in ${JSON.stringify(metadata)}`);
+  return { id: said.id, charged: said.cost === undefined ? null : Math.round(Number(said.cost) * 1e6) };
 }

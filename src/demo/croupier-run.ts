@@ -1,0 +1,74 @@
+import { isObject } from './request.ts';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Calls through the gateway that the croupier was called through, paid from the budget of the call that it works on. */
+export interface Run {
+  /** Text and data of a tool's result. Rejects with RunError where it is refused or failed. */
+  callTool(service: string, name: string, args: JsonObject): Promise<{ readonly text: string; readonly data: unknown }>;
+  /** A model's words. Rejects with RunError. */
+  askModel(model: string, prompt: string): Promise<string>;
+}
+
+/** Told in the answer: why a call did not come to anything. */
+export class RunError extends Error {
+  override readonly name = 'RunError';
+}
+
+const TOKEN = /^svc-run-[\w.-]{1,1000}$/;
+/** Whoever sends a message could have written the address: no stranger's is asked. */
+const LOOPBACK = /^(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\])$/;
+const TIMEOUT_MS = 10_000;
+const COMMENT_TOKENS_MAX = 64;
+
+/** What a message's `metadata["tollgate/run"]` allows; null where there is none, or its address is not on this machine. */
+export function readRun(metadata: unknown): Run | null {
+  const said = isObject(metadata) ? metadata['tollgate/run'] : undefined;
+  if (!isObject(said)) return null;
+  const { token, url: base } = said;
+  if (typeof token !== 'string' || !TOKEN.test(token) || typeof base !== 'string') return null;
+  const url = URL.parse(base);
+  return url !== null && url.protocol === 'http:' && LOOPBACK.test(url.hostname) ? createRun(base.replace(/\/+$/, ''), token) : null;
+}
+
+function createRun(base: string, token: string): Run {
+  const post = async (path: string, body: object): Promise<JsonObject> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    try {
+      const response = await fetch(`${base}${path}`, { method: 'POST', headers, body: JSON.stringify(body), redirect: 'error', signal });
+      const answer: unknown = await response.json();
+      if (!isObject(answer)) throw new RunError(`status ${response.status}`);
+      const { error } = answer;
+      if (isObject(error)) throw new RunError(String(error['message']).slice(0, 300));
+      return answer;
+    } catch (error) {
+      throw error instanceof RunError ? error : new RunError('the gateway cannot be reached', { cause: error });
+    }
+  };
+  return {
+    async callTool(service, name, args) {
+      const { result } = await post(`/mcp/${service}`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } });
+      if (!isObject(result)) throw new RunError('no result came');
+      const text = textOf(result['content']);
+      if (result['isError'] === true) throw new RunError(text.slice(0, 300));
+      return { text, data: result['structuredContent'] };
+    },
+    async askModel(model, prompt) {
+      const { choices } = await post('/chat/completions', {
+        model,
+        messages: [{ role: 'user', content: prompt }],
+        max_tokens: COMMENT_TOKENS_MAX,
+      });
+      const choice: unknown = Array.isArray(choices) ? choices[0] : null;
+      const message = isObject(choice) ? choice['message'] : null;
+      if (!isObject(message) || typeof message['content'] !== 'string') throw new RunError('no answer came');
+      return message['content'];
+    },
+  };
+}
+
+function textOf(content: unknown): string {
+  const blocks = Array.isArray(content) ? content.filter(isObject) : [];
+  return blocks.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join('\n');
+}

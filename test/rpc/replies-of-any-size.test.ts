@@ -1,0 +1,114 @@
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { createHttpSink } from '#gateway';
+import { createAsk, type Behalf } from '../../src/rpc/inner-request.ts';
+import { readEntry } from '../../src/rpc/entry.ts';
+import { resultOf } from '../../src/rpc/outcome.ts';
+import { runBatch } from '../../src/rpc/run-batch.ts';
+import { AGENT, message, request, useRpcWorld } from './rpc-world.ts';
+
+// Doors write past Fastify, straight to the socket, which here is none.
+
+const world = useRpcWorld();
+const MIB = 1024 * 1024;
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+const behalf = (gone = new AbortController().signal): Behalf => ({ carried: {}, address: '127.0.0.9', requestId: 'r', gone });
+
+test('10 MB of an agent, alone and in a batch', async () => {
+  const entry = () => request(1, 'message/send', { agent: AGENT, message: message(`big ${10 * MIB}`) });
+  const one = await (await world.post(entry())).text();
+  expect(one.length).toBeGreaterThan(10 * MIB);
+  expect(JSON.parse(one)).toMatchObject({ id: 1, result: { kind: 'task', status: { state: 'completed' } } });
+  const replies = await world.batch([entry(), entry(), request(2, 'ping')]);
+  expect(replies).toMatchObject([
+    { id: 1, result: { kind: 'task' } },
+    { id: 1, result: { kind: 'task' } },
+    { id: 2, result: 'pong' },
+  ]);
+});
+
+test('a door that writes by pieces, waits for what drains, and ends: the whole reply, and no timer is left', async () => {
+  const server = Fastify();
+  const piece = Buffer.alloc(64 * 1024, 'x');
+  const seen: string[] = [];
+  server.post('/pieces', async (asked, reply) => {
+    seen.push(asked.ip);
+    const sink = createHttpSink(reply, 60_000, () => seen.push('gone'));
+    sink.head(200, { 'content-type': 'application/json' });
+    sink.flush();
+    for (let count = 0; count < 160; count += 1) if (!sink.write(piece)) await sink.drained();
+    sink.end(Buffer.from('"end"'));
+  });
+  await server.ready();
+  const ask = createAsk(server.inject.bind(server));
+  const before = timers();
+  for (let round = 0; round < 5; round += 1) {
+    const { status, text } = await ask({ verb: 'POST', path: '/pieces', body: '{}' }, behalf());
+    expect(status).toBe(200);
+    expect(text.length).toBe(160 * 64 * 1024 + 5);
+    expect(text.endsWith('"end"')).toBe(true);
+  }
+  expect(timers()).toBe(before);
+  expect(new Set(seen)).toEqual(new Set(['127.0.0.9']));
+  await server.close();
+});
+
+test.each(['POST', 'GET'] as const)('a door learns that the client left, after it has read the body as well (%s)', async (verb) => {
+  const server = Fastify();
+  let began = () => {};
+  const begun = new Promise<void>((resolve) => (began = resolve));
+  const left = new Promise<string>((resolve) => {
+    server.route({
+      method: verb,
+      url: '/waits',
+      async handler(_request, reply) {
+        const sink = createHttpSink(reply, 60_000, () => resolve('left'));
+        began();
+        await left;
+        expect(sink.closed).toBe(true);
+        // What is written now arrives nowhere, and harms nobody.
+        sink.head(200, {});
+        sink.end(Buffer.from('late'));
+      },
+    });
+  });
+  await server.ready();
+  const leaving = new AbortController();
+  const answer = createAsk(server.inject.bind(server))({ verb, path: '/waits', ...(verb === 'POST' ? { body: '{}' } : {}) }, behalf(leaving.signal));
+  const rejected = expect(answer).rejects.toThrow('bye');
+  await begun;
+  leaving.abort(new Error('bye'));
+  await rejected;
+  expect(await left).toBe('left');
+  await server.close();
+});
+
+test('a server that closes: the entry may be sent again', async () => {
+  const server = Fastify();
+  server.get('/x', () => 'x');
+  await server.ready();
+  await server.close();
+  await expect(createAsk(server.inject.bind(server))({ verb: 'GET', path: '/x' }, behalf())).rejects.toMatchObject({
+    code: 'service_unavailable',
+    retryAfterS: 1,
+  });
+});
+
+test('when the replies are very large together, what has not begun is not run', async () => {
+  const ran: number[] = [];
+  const entries = Array.from({ length: 30 }, (_, id) => readEntry(JSON.stringify(request(id, 'ping')))!);
+  const replies = await runBatch(entries, {
+    replyCharsMax: 5_000,
+    gone: new AbortController().signal,
+    async run(_message, place) {
+      ran.push(place);
+      await new Promise((resolve) => setImmediate(resolve));
+      return resultOf('x'.repeat(1_000));
+    },
+  });
+  expect(ran.length).toBeGreaterThanOrEqual(5);
+  expect(ran.length).toBeLessThanOrEqual(5 + 8);
+  const refused = replies.map((reply) => JSON.parse(reply) as { id: number; error?: object }).filter(({ error }) => error);
+  expect(refused).toHaveLength(30 - ran.length);
+  expect(refused[0]).toMatchObject({ error: { code: -32015, message: expect.stringContaining('was not run') as string } });
+});
