@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  pinned,
   encodePartsEvent,
   GatewayError,
   isObject,
@@ -19,7 +20,7 @@ import {
 import type { A2aTail } from './ending.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import { followUpOf } from './follow-up.ts';
-import { pinned, resolveAgent } from './resolve.ts';
+import { resolveAgent } from './resolve.ts';
 import { createSendTalk, type SendTalkDeps } from './send-talk.ts';
 import { keyOf } from './tasks-of-agents.ts';
 

@@ -1,11 +1,11 @@
-import { runFree, type Catalog, type Pipeline, type ReplyEnd } from '#gateway';
+import { pinned, runFree, type Catalog, type Pipeline, type ReplyEnd } from '#gateway';
 import { readAgent } from './agent-reply.ts';
 import { agentRequest } from './agent-request.ts';
 import type { Ask, Out } from './ask.ts';
 import type { Cards } from './cards/card-cache.ts';
 import { refusedEnd, type A2aTail } from './ending.ts';
 import { chooseLink } from './link.ts';
-import { pinned, resolveAgent } from './resolve.ts';
+import { resolveAgent } from './resolve.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { translateError } from './wire/translate-error.ts';
 import { translateResult } from './wire/translate-result.ts';

@@ -1,5 +1,4 @@
-import type { Catalog, Task } from '#gateway';
-import { pinned } from './resolve.ts';
+import { pinned, type Catalog, type Task } from '#gateway';
 
 /** Whether another message to a task costs anything: not where its first has paid for all of it. */
 export function followUpOf(catalog: Pick<Catalog, 'resolve'>, { offerId, live }: Pick<Task, 'offerId' | 'live'>): 'covered' | 'charged' {

@@ -1,7 +1,6 @@
-import { ownerOf, runFree, type JsonObject, type Task } from '#gateway';
+import { pinned, ownerOf, runFree, type JsonObject, type Task } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
-import { pinned } from './resolve.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
 import { BRIDGED } from './tasks-of-agents.ts';
 import { createTaskTalk } from './task-talk.ts';
@@ -78,7 +77,8 @@ async function shown(
 
 const SHOW_MS = 10_000;
 
-function withoutArtifacts({ artifacts: _, ...task }: JsonObject): JsonObject {
+function withoutArtifacts(shown: JsonObject): JsonObject {
+  const { artifacts: _artifacts, ...task } = shown;
   return task;
 }
 

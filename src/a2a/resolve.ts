@@ -1,8 +1,5 @@
 import { GatewayError, printable, type Catalog, type Resolved } from '#gateway';
 
-/** The direct form of an offer's name, which is its id without the primitive. */
-export const pinned = (offerId: string): string => offerId.slice(offerId.indexOf('/') + 1);
-
 /** The service of a name. Throws GatewayError `invalid_model`, which A2A has a code for that is not that of an unknown task. */
 export function resolveAgent(catalog: Pick<Catalog, 'resolve'>, name: string): Resolved {
   try {

@@ -1,4 +1,5 @@
 import {
+  pinned,
   GatewayError,
   isObject,
   MoneyError,
@@ -21,7 +22,7 @@ import { withCost } from './metadata.ts';
 import { keptTask, keptText, type Once } from './once.ts';
 import type { PaymentTasks } from './payment-required.ts';
 import type { Push } from './push-door.ts';
-import { pinned, resolveAgent } from './resolve.ts';
+import { resolveAgent } from './resolve.ts';
 import { createSendTalk, type SendAsk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
 import { keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';

@@ -1,9 +1,20 @@
-import { OWN_ACCOUNT, ownerOf, runFree, type Caller, type Catalog, type JsonObject, type Look, type Pipeline, type Task, type Tasks } from '#gateway';
+import {
+  pinned,
+  OWN_ACCOUNT,
+  ownerOf,
+  runFree,
+  type Caller,
+  type JsonObject,
+  type Look,
+  type Pipeline,
+  type Sight,
+  type Task,
+  type Tasks,
+} from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
-import { pinned } from './resolve.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
-import { BRIDGED, keyOf, sightOf } from './tasks-of-agents.ts';
+import { BRIDGED, keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { stateName, stateOf } from './wire/task-state.ts';
 import { translateResult } from './wire/translate-result.ts';
@@ -123,7 +134,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       requestId: `look-${taskId.slice(0, 64)}`,
       extensions: null,
     } as const;
-    let seen: ReturnType<typeof sightOf> = null;
+    let seen: Sight | null = null;
     // What the talk would note is given to who asked for the look.
     const tasks = {
       saw: async (_key: unknown, sight: NonNullable<typeof seen>) => {

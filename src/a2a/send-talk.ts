@@ -115,7 +115,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   };
 
   /** Asks for the task until it has ended, or waits for its client. */
-  async function* wait(offer: Offer, send: Send, link: Link, key: TaskKey, signal: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  async function wait(offer: Offer, send: Send, link: Link, key: TaskKey, signal: AbortSignal): Promise<ReplyEnd> {
     const params = { id: key.taskId };
     for (let pauseMs = WAIT_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, WAIT_MAX_MS)) {
       await sleep(pauseMs, undefined, { signal });
@@ -198,7 +198,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         yield Buffer.from(text);
       }
       if (key === null) throw broken('the agent ended its answer before it said anything', reply.status);
-      if (ask.waits && !isInterrupted(state)) return yield* wait(offer, send, link, key, signal);
+      if (ask.waits && !isInterrupted(state)) return await wait(offer, send, link, key, signal);
       return pendingEnd({});
     } catch (error) {
       if (key !== null && state !== null)

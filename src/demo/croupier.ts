@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createGame } from './croupier-game.ts';
 import { readRun } from './croupier-run.ts';
-import { createCroupierTasks, isOver, rests, type CroupierTasks, type Task } from './croupier-tasks.ts';
+import { createCroupierTasks, isOver, type CroupierTasks, type Task } from './croupier-tasks.ts';
 import { readMethod, writeEvent, writeTask, type WireVersion } from './croupier-wire.ts';
 import { isObject } from './request.ts';
 import type { Surroundings } from './tools.ts';
@@ -90,7 +90,7 @@ async function answer(tasks: CroupierTasks, request: JsonObject, headers: Incomi
   }
 }
 
-/** The task first, then what happens to it until it rests. A client that leaves misses the rest; the task goes on. */
+/** The task first, then what happens to it until it is over, or asks something. A client that leaves misses the rest; the task goes on. */
 async function stream(tasks: CroupierTasks, task: Task, version: WireVersion, id: unknown, response: ServerResponse): Promise<void> {
   const left = new AbortController();
   response.once('close', () => left.abort());
@@ -101,7 +101,7 @@ async function stream(tasks: CroupierTasks, task: Task, version: WireVersion, id
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
   try {
     await write(writeTask(version, task, true));
-    if (!rests(task)) for await (const event of events) await write(writeEvent(version, event));
+    if (!isOver(task)) for await (const event of events) await write(writeEvent(version, event));
     response.end();
   } catch (error) {
     if (!left.signal.aborted) throw error;

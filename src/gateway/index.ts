@@ -42,7 +42,7 @@ export * from './account/index.ts';
 export { createCardKey, type CardKey } from './catalog/card-key.ts';
 export { createIdentity, IdentityError, type Identity, type ReceiptKey } from './catalog/identity.ts';
 export { displayNameFault, printable, providerNameFault, serviceNameFault } from './catalog/names.ts';
-export { directForm, offerOfTunnel, offersFromConfig } from './catalog/offers.ts';
+export { directForm, offerOfTunnel, offersFromConfig, pinned } from './catalog/offers.ts';
 export { createToolPins, type ToolPin, type ToolPins, type ToolPinsOptions } from './catalog/tool-pins.ts';
 export { clientAddress, createTrust, type Trust } from './client-address.ts';
 export { createOriginGuard, type OriginGuard, type OriginGuardOptions } from './origin-guard.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import {
+  pinned,
   type Catalog,
   type Config,
   createKeepAlive,
@@ -37,7 +38,6 @@ import { createListen } from './listen.ts';
 import { createListenPlaces } from './listen-places.ts';
 import { createOwnLists } from './own-lists.ts';
 import { createReplays } from './replays.ts';
-import { pinned } from './pinned.ts';
 import { createRunTurn } from './run-turn.ts';
 import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
 import { createServers } from './servers.ts';

@@ -1,5 +1,6 @@
 import {
   isObject,
+  readReportedUsage,
   type Offer,
   type ProviderFlag,
   type ReplyEnd,
@@ -57,17 +58,5 @@ const isTask = (task: unknown) => typeof task === 'object' && task !== null && '
 /** One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and told of the provider. */
 function usageOf(request: RequestMessage, offer: Offer, meta: unknown): { usage: Usage | null; flags: readonly ProviderFlag[] } {
   if (offer.priceCap === null || hasOwnPrice(offer, request.params?.['name'])) return { usage: { call: 1n }, flags: [] };
-  const claim = (meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META];
-  if (claim === undefined || claim === null) return { usage: null, flags: ['usage_missing'] };
-  if (typeof claim !== 'object') return { usage: null, flags: ['usage_invalid'] };
-  const usage: Partial<Record<'prompt' | 'completion' | 'second' | 'call', bigint>> = { call: 1n };
-  for (const meter of ['prompt', 'completion', 'second'] as const) {
-    const units = (claim as Readonly<Record<string, unknown>>)[meter];
-    if (units === undefined || units === null) continue;
-    if (typeof units !== 'number' || !Number.isFinite(units) || units < 0 || units > Number.MAX_SAFE_INTEGER)
-      return { usage: null, flags: ['usage_invalid'] };
-    // Part of a second, or of a token, is charged as a whole one.
-    usage[meter] = BigInt(Math.ceil(units));
-  }
-  return { usage, flags: [] };
+  return readReportedUsage((meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META]);
 }

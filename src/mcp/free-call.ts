@@ -1,49 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NO_PREFERENCES, type Caller, type Conversation, type Pipeline } from '#gateway';
+import { pinned, runFree, type FreeCall, type Pipeline } from '#gateway';
 import type { Reach } from './session-ends.ts';
 import type { McpTail } from './turn.ts';
-import { pinned } from './pinned.ts';
 
-export interface FreeCall {
-  readonly caller: Caller;
-  readonly requestId: string;
-  /** Name of a service, or the direct form of one offer. */
-  readonly target: string;
-  /** Why it costs nothing. */
-  readonly method: string;
-  readonly converse: Conversation['converse'];
-  readonly timeoutMs?: number;
-}
+/** A call that is free by MCP's table and is no request of its client: opening and ending sessions, listening. */
+export type McpFreeCall = Omit<FreeCall, 'primitive'>;
 
-/** Runs a call that is free by MCP's table and is no request of its client: opening and ending sessions, listening. Resolves with its tail. */
+/** Runs one. Resolves with its tail. */
 export async function runFreeCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
-  { caller, requestId, target, method, converse, timeoutMs }: FreeCall,
+  call: McpFreeCall,
   gone: AbortSignal,
-  onEvents: (bytes: Uint8Array) => Promise<void> = async () => {},
+  onEvents?: (bytes: Uint8Array) => Promise<void>,
 ): Promise<McpTail | null> {
-  const call = await pipeline.prepare({
-    primitive: 'tool',
-    caller,
-    requestId,
-    targets: [target],
-    preferences: NO_PREFERENCES,
-    stickyKey: null,
-    images: 0,
-    stream: false,
-    exchange: { converse },
-    free: method,
-    estimate: () => ({}),
-    metadata: null,
-    traceparent: null,
-    wantsReceipt: false,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  });
-  for await (const frame of pipeline.run(call, gone)) {
-    if (frame.type === 'data') await onEvents(frame.bytes);
-    if (frame.type === 'settled') return frame.tail as McpTail | null;
-  }
-  return null;
+  return (await runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents)) as McpTail | null;
 }
 
 const REACH_MS = 5_000;

@@ -1,9 +1,8 @@
-import { type Caller, type Conversation, type Offer, OWN_ACCOUNT, parseMessage, type Pipeline, UpstreamFailure } from '#gateway';
+import { pinned, type Caller, type Conversation, type Offer, OWN_ACCOUNT, parseMessage, type Pipeline, UpstreamFailure } from '#gateway';
 import type { ListMethod } from './catalogue/read-page.ts';
 import type { FetchDeps } from './catalogue/fetch-lists.ts';
 import { runFreeCall } from './free-call.ts';
 import { ERROR, META, MODERN } from './revisions.ts';
-import { pinned } from './pinned.ts';
 import type { Servers } from './servers.ts';
 import type { Leg, McpTail, ServerFacts, Turn } from './turn.ts';
 

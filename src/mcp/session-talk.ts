@@ -1,4 +1,4 @@
-import type { Answer, NotificationMessage, Pipeline, RequestId, RequestMessage, ResponseMessage } from '#gateway';
+import { pinned, type Answer, type NotificationMessage, type Pipeline, type RequestId, type RequestMessage, type ResponseMessage } from '#gateway';
 import type { ClientRequests } from './client-requests.ts';
 import { runFreeCall } from './free-call.ts';
 import { notifyInitialized } from './legacy-server.ts';
@@ -8,7 +8,6 @@ import type { Listen, Listening } from './listen.ts';
 import { LISTEN_MS } from './listen-places.ts';
 import type { Recording } from './replays.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from './revisions.ts';
-import { pinned } from './pinned.ts';
 import type { RunTurn } from './run-turn.ts';
 import type { Servers } from './servers.ts';
 import type { LegacySession } from './session.ts';

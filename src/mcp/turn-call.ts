@@ -1,6 +1,5 @@
-import { type Caller, type CallRequest, GatewayError, NO_PREFERENCES, type Offer, printable, type RequestMessage } from '#gateway';
+import { pinned, type Caller, type CallRequest, GatewayError, NO_PREFERENCES, type Offer, printable, type RequestMessage } from '#gateway';
 import { LISTEN_MS } from './listen-places.ts';
-import { pinned } from './pinned.ts';
 import { MODERN, type MethodRule } from './revisions.ts';
 import { hasOwnPrice, priceOfTool } from './tool-price.ts';
 import { turnConversation, type TurnConversationDeps } from './turn-conversation.ts';

@@ -40,7 +40,7 @@ describe('tollgate start', () => {
     for (const name of ['dev.json', 'gateway.json', 'admin-key']) expect((await stat(join(place.data, name))).mode & 0o777).toBe(0o600);
 
     const commands = output.match(/^curl [\s\S]*?'\n(?=\n)/gm)!;
-    expect(commands).toHaveLength(3);
+    expect(commands).toHaveLength(4);
     const answers = [];
     for (const command of commands) {
       const words = await wordsOf(command);
@@ -56,6 +56,12 @@ describe('tollgate start', () => {
       id: 1,
       result: { content: [{ text: expect.stringMatching(/^2d6: \d \+ \d = \d+$/) }], _meta: { 'tollgate/generation': { cost: '0.001' } } },
     });
+    expect(JSON.parse(answers[3]!)).toMatchObject({
+      id: 1,
+      result: { kind: 'task', status: { state: 'completed' }, metadata: { 'tollgate/generation': { cost: '0.002' } } },
+    });
+    expect(answers[3]).toMatch(/2d6: \d \+ \d = \d+".*demo\/sage: /);
+    expect(output).toMatch(/ Models +demo\/sage .*\n +Tools +demo\/toolbox .*\n +Agents +demo\/croupier /);
   });
 
   it('keeps its key and grants the play money once', async () => {

@@ -58,7 +58,7 @@ test('it is there, with its parameters, and others are not', async () => {
 
 test('it is answered, with what its headers say of the money', async () => {
   expect(await call({ prompt: 'x', _meta: { 'tollgate/receipt': true } })).toMatchObject({
-    result: { echo: { prompt: 'x' }, _meta: { 'tollgate/generation': 'gen-2', 'tollgate/cost_usd': '0.02' } },
+    result: { echo: { prompt: 'x' }, _meta: { 'tollgate/generation': { id: 'gen-2', cost: '0.02', currency: 'USDC' } } },
   });
 });
 
@@ -97,7 +97,7 @@ test('a file is handed on as base64: it may have been paid for', async () => {
   expect(await call({ prompt: 'file' })).toEqual({
     jsonrpc: '2.0',
     id: 1,
-    result: { content_type: 'image/png', base64: 'AQL/', _meta: { 'tollgate/generation': 'gen-1', 'tollgate/cost_usd': '0.01' } },
+    result: { content_type: 'image/png', base64: 'AQL/', _meta: { 'tollgate/generation': { id: 'gen-1', cost: '0.01', currency: 'USDC' } } },
   });
 });
 

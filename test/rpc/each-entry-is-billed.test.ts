@@ -6,8 +6,7 @@ import { AGENT, AGENT_COST, message, request, TOOL_COST, TOOLS, useRpcWorld } fr
 
 const world = useRpcWorld();
 const costOf = (reply: unknown) => {
-  // A tool's result tells it in the words of MCP.
-  const [, usd] = /"(?:tollgate\/cost_usd|cost)":"([\d.]+)"/.exec(JSON.stringify(reply)) ?? [];
+  const [, usd] = /"cost":"([\d.]+)"/.exec(JSON.stringify(reply)) ?? [];
   return BigInt(Math.round(Number(usd) * 1e6));
 };
 

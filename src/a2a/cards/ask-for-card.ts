@@ -1,5 +1,4 @@
-import { OWN_ACCOUNT, runFree, type Pipeline } from '#gateway';
-import { pinned } from '../resolve.ts';
+import { pinned, OWN_ACCOUNT, runFree, type Pipeline } from '#gateway';
 import { CARD_BYTES_MAX, CARD_REQUEST_HEADERS, type CardReply, type FetchCard } from './fetch-card.ts';
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;

@@ -36,6 +36,9 @@ export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
   return `${offer.provider.id}:${offer.service}`;
 }
 
+/** The direct form of an offer by its id, which begins with the primitive. */
+export const pinned = (offerId: string): string => offerId.slice(offerId.indexOf('/') + 1);
+
 function toOffer(service: Service, where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number }): Offer {
   const price = (rates: Rates): Price => ({ id: priceId(where.provider.id, service.name, rates), rates });
   return {

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { agentBlock } from '../../support/a2a-agent/index.ts';
+import { startPostgres, type Postgres } from '../../support/postgres.ts';
+import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { until } from '../../support/tunnel-spine.ts';
+import { TERMINAL } from '../contract/shapes.ts';
+import { createTalk, type Reply, type Talk } from '../contract/talk.ts';
+import { callOf } from './support/money-of-calls.ts';
+import { startQuickAgent, type QuickAgent } from './support/quick-agent.ts';
+
+// PostgreSQL goes away while clients send, listen, ask and cancel, and agents work: clients get clean errors, tasks are settled when it is back.
+
+const PRICE = 1_000n;
+const CLIENTS = 10;
+const SETTLED_MS_MAX = 20_000;
+const LIVE = { name: 'test/live-tasks', text: 'SELECT task_id FROM tasks WHERE ended_at IS NULL' };
+const HELD = {
+  name: 'test/held-of-tasks',
+  text: "SELECT l.id FROM locks l JOIN task_calls c ON c.call_id = l.id WHERE l.state = 'held'",
+};
+const CHARGES = {
+  name: 'test/charges-of-tasks',
+  text: 'SELECT c.task_id AS task, l.state AS state, l.charged AS charged FROM task_calls c JOIN locks l ON l.id = c.call_id',
+};
+
+let postgres: Postgres;
+let spine: Spine;
+let agent: QuickAgent;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  agent = await startQuickAgent();
+  spine = await startSpine({
+    databaseUrl: postgres.url,
+    toml: `${UNHURRIED}\n[tasks]\nlook_ms_max = 1000\n${agentBlock({ name: 'quick/agent', endpoint: agent.url })}`,
+  });
+});
+afterAll(async () => {
+  await spine.stop();
+  await agent.close();
+  await postgres.stop();
+});
+
+interface Seen {
+  /** Tasks that a client was told of. */
+  readonly told: Set<string>;
+  readonly ended: { readonly id: string; readonly charged: number | null }[];
+  readonly failures: { readonly status: number; readonly text: string; readonly retryAfter: string | null }[];
+  readonly odd: unknown[];
+}
+
+async function load(talk: Talk, index: number, seen: Seen, stopped: () => boolean): Promise<void> {
+  let last: string | null = null;
+  const fails = ({ status, text, headers }: Reply) => seen.failures.push({ status, text, retryAfter: headers.get('retry-after') });
+  for (let turn = 0; !stopped(); turn += 1) {
+    const text = `${turn % 5 === 0 ? 'fail' : 'slow'} ${(turn * 13 + index * 7) % 300}`;
+    if (turn % 3 === 0) {
+      const reply = await talk.sent(text, { immediately: true });
+      if (reply.error) fails(reply);
+      else seen.told.add((last = ((reply.result() as { task: { id: string } }).task.id)));
+    } else if (turn % 3 === 1) {
+      const opened = await talk.open('SendStreamingMessage', { message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }] } });
+      if (!('next' in opened)) fails(opened);
+      else
+        try {
+          for (let event = await opened.next(); event; event = await opened.next()) {
+            if (event.type === 'task') seen.told.add((last = event.id));
+            if (event.type === 'status' && TERMINAL.includes(event.state)) seen.ended.push(callOf(event));
+          }
+        } catch (error) {
+          seen.failures.push({ status: 200, text: String(error), retryAfter: null });
+        }
+    } else if (last !== null) {
+      const reply = await talk.call(turn % 6 === 2 ? 'CancelTask' : 'GetTask', { id: last });
+      // A task may be over before it is canceled.
+      if (reply.error && ![-32_002].includes(reply.error.code!)) fails(reply);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+test.each(['immediate', 'fast'] as const)('a restart (%s) under load', { timeout: 60_000 }, async (mode) => {
+  const seen: Seen = { told: new Set(), ended: [], failures: [], odd: [] };
+  const before = await spine.balance();
+  let stopped = false;
+  const talk = createTalk({ url: `${spine.origin}/a2a/quick/agent`, headers: { authorization: `Bearer ${spine.key}` } }, '1.0', 'JSONRPC');
+  const clients = Array.from({ length: CLIENTS }, (_, index) => load(talk, index, seen, () => stopped));
+  await until(() => seen.ended.length > 20 && seen.told.size > 60);
+  await postgres.restart(mode);
+  const { size } = seen.told;
+  await until(() => seen.told.size > size + 40);
+  stopped = true;
+  await Promise.all(clients);
+
+  for (const { status, text, retryAfter } of seen.failures) {
+    // In a stream that has begun there is no other status.
+    expect([text, [200, 503].includes(status)]).toEqual([text, true]);
+    if (status === 503) expect([text, Number(retryAfter) >= 1]).toEqual([text, true]);
+    expect(text).not.toMatch(/postgres|5432|ECONN|127\.0|SELECT|terminating/i);
+  }
+  const settledMs = await until(
+    async () => (await spine.app.database.query(LIVE)).length === 0 && (await spine.app.database.query(HELD)).length === 0,
+    SETTLED_MS_MAX,
+  );
+  const wrong: unknown[] = [];
+  const charges = new Map((await spine.app.database.query(CHARGES)).map((row) => [String(row['task']), row]));
+  for (const id of seen.told) {
+    const due = agent.tasks.get(id)!.state === 'completed' ? PRICE : 0n;
+    const row = charges.get(id);
+    if (row?.['state'] !== 'settled' || row['charged'] !== due) wrong.push({ id, due, row });
+  }
+  expect(wrong.slice(0, 5)).toEqual([]);
+  for (const { id, charged } of seen.ended) expect((await spine.generation(id)).cost_micro_usdc).toBe(charged);
+  // Calls whose answer was lost before they came to a task hold their locks until these expire, which no clock of this test waits for.
+  await spine.app.ledger.expire(Date.now() + 86_400_000);
+  expect(await spine.faults()).toEqual([]);
+  const paid = before.available - (await spine.balance()).available;
+  const completed = [...agent.tasks.values()].filter(({ state }) => state === 'completed').length;
+  expect(paid).toBeLessThanOrEqual(BigInt(completed) * PRICE);
+  console.log(
+    `  ${mode}: ${agent.tasks.size} tasks, ${seen.told.size} told, ${seen.failures.length} failures; ${completed} completed, ${paid / PRICE} paid; all settled ${Math.round(settledMs)} ms after the last`,
+  );
+  agent.forget();
+});
