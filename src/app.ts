@@ -381,6 +381,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
             draining = true;
             arrivals.close();
             mcp.drain();
+            a2a.drain(config.limits.drainOnShutdownMs);
           },
           // Proxies look for another gateway at once; what other gateways' calls and our own do in the tunnels may end.
           closeTunnels: (drainMs) => Promise.all([ownTunnels.close(drainMs), peerListener?.close(drainMs)]),

@@ -6,7 +6,9 @@ export type Address =
   | { readonly kind: 'rpc'; readonly service: string }
   | { readonly kind: 'rest'; readonly service: string; readonly version: A2aVersion; readonly match: RestMatch }
   /** There is such a route, but not with this verb. */
-  | { readonly kind: 'verb'; readonly service: string; readonly version: A2aVersion; readonly allowed: readonly RestVerb[] };
+  | { readonly kind: 'verb'; readonly service: string; readonly version: A2aVersion; readonly allowed: readonly RestVerb[] }
+  /** No such address. */
+  | { readonly kind: 'none' };
 
 /**
  * Reads an address. `path` is what follows `/a2a`, percent-encoded: empty, or with a leading slash. Names of services have slashes in them, so the longest
@@ -15,20 +17,33 @@ export type Address =
 export function readAddress(verb: string, path: string, version: A2aVersion | null, isService: (name: string) => boolean): Address {
   const whole = decode(path.replace(/\/$/, '').slice(1));
   if (path === '' || path === '/') return { kind: 'rpc', service: '' };
-  if (verb === 'POST' && whole !== null && isService(whole)) return { kind: 'rpc', service: whole };
-  const versions: readonly A2aVersion[] = version === null ? ['0.3', '1.0'] : [version];
-  let wrong: Address | null = null;
+  const named: Address | null = verb === 'POST' && whole !== null && isService(whole) ? { kind: 'rpc', service: whole } : null;
+  // A name that looks like a route of another agent's must not take what is sent to that.
+  if (named !== null && !ROUTE_LIKE.test(path)) return named;
+  const places: { readonly at: number; readonly service: string }[] = [];
   for (let at = path.lastIndexOf('/'); at >= 0; at = at === 0 ? -1 : path.lastIndexOf('/', at - 1)) {
-    const service = decode(path.slice(1, at));
-    if (service === null || (at > 0 && !isService(service))) continue;
-    for (const one of versions) {
+    const service = at > SERVICE_CHARS_MAX ? null : decode(path.slice(1, at));
+    if (service !== null && (at === 0 || isService(service))) places.push({ at, service });
+  }
+  let wrong: Address | null = null;
+  // Without a word on it a request is of 0.3, before the end of a name counts that looks like its version.
+  for (const one of version === null ? VERSIONS : [version])
+    for (const { at, service } of places) {
       const match = matchRest(one, verb, path.slice(at));
       if ('operation' in match) return { kind: 'rest', service, version: one, match };
       if (match.allowed.length > 0) wrong ??= { kind: 'verb', service, version: one, allowed: match.allowed };
     }
-  }
-  return wrong ?? { kind: 'rpc', service: whole ?? path.slice(1) };
+  if (named !== null) return named;
+  if (wrong !== null) return wrong;
+  return verb === 'POST' ? { kind: 'rpc', service: whole ?? path.slice(1) } : { kind: 'none' };
 }
+
+const VERSIONS = ['0.3', '1.0'] as const;
+/** What every route has that is posted to. */
+const ROUTE_LIKE = /\/(?:message:|tasks\/)/;
+
+/** Percent-encoded. Names of services are shorter, and an address may consist of slashes. */
+const SERVICE_CHARS_MAX = 1_024;
 
 function decode(text: string): string | null {
   try {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  capCost,
   decodePartsEvents,
   GatewayError,
   ownerOf,
@@ -19,7 +20,7 @@ import { withCost } from './metadata.ts';
 import { keptTask, keptText, type Once } from './once.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import type { PaymentTasks } from './payment-required.ts';
-import { asksForMoney } from './run-send.ts';
+import { asksForMoney, budgetOf, MAX_COST } from './run-send.ts';
 import { BRIDGED, keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { readSend } from './wire/read-send.ts';
@@ -61,12 +62,14 @@ export async function runBridged(deps: BridgedDeps, { service, speaker, name }: 
     maxTokens: null,
     stream: ask.operation === 'stream',
   };
+  const maxCost = budgetOf(ask);
   await deps.once(ask, service, fields.messageId, out, async (callId) => {
     const { caller, requestId, traceparent, wantsReceipt } = ask;
     const contextId = fields.contextId ?? randomUUID();
     let call: Call | null = null;
     try {
-      call = await deps.pipeline.prepare(await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt }), callId);
+      const request = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
+      call = await deps.pipeline.prepare(maxCost === null ? request : capCost(request, maxCost, MAX_COST), callId);
       const answer = { deps, ask, service, call, contextId, out };
       return await (ask.operation === 'stream' ? streamed(answer) : whole(answer));
     } catch (error) {

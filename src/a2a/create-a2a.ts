@@ -28,6 +28,7 @@ import { createDoor } from './door.ts';
 import { showExtendedCard } from './extended-card.ts';
 import { createOnce } from './once.ts';
 import { createPaymentTasks } from './payment-required.ts';
+import { createOpenStreams } from './open-streams.ts';
 import type { Push } from './push-door.ts';
 import { resolveAgent } from './resolve.ts';
 import { a2aRoutes } from './routes.ts';
@@ -75,9 +76,13 @@ export interface A2a {
   readonly speaker: Speaker;
   /** Looks at the task of an agent. */
   readonly look: Look;
+  /** The gateway stops within `ms`: shortly before, streams of tasks that go on are ended in good order. */
+  drain(ms: number): void;
 }
 
 const KEEP_ALIVE_MS = 15_000;
+/** Time for streams to end in good order before the gateway stops. */
+const LAST_EVENTS_MS = 1_000;
 /** The ids of tasks that wait for money are good for so long. */
 const UNPAID_MS = 60 * 60_000;
 
@@ -96,7 +101,9 @@ export function createA2a(options: A2aOptions): A2a {
   });
   const taskTtlMs = config.tasks.ttlMs;
   const { replyBytesMax } = config.upstream;
-  const talkDeps: SendTalkDeps = { cards, tasks, runGift, ownWebhook: push.ownWebhook, notify: push.notify, replyBytesMax, taskTtlMs, onError };
+  const streams = createOpenStreams();
+  const seen = { cards, notify: push.notify, streams, replyBytesMax };
+  const talkDeps: SendTalkDeps = { ...seen, tasks, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
   const payments = createPaymentTasks({ terms: options.terms, seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }), now });
 
   const isAgent = (name: string): boolean => {
@@ -115,7 +122,7 @@ export function createA2a(options: A2aOptions): A2a {
   };
   const nameOf = (name: string): string => (bridgeOf(name) === null ? resolveAgent(catalog, name).service : name);
 
-  const taskDeps: RunTaskDeps = { pipeline, cards, tasks, nameOf, notify: push.notify, replyBytesMax, listenMs: LISTEN_MS };
+  const taskDeps: RunTaskDeps = { ...seen, pipeline, tasks, nameOf, listenMs: LISTEN_MS };
   const once = createOnce({
     idempotency: options.idempotency,
     show: (ask, taskId, out) => showTask(taskDeps, ask, taskId, out, new AbortController().signal),
@@ -150,6 +157,7 @@ export function createA2a(options: A2aOptions): A2a {
     addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin }),
     speaker: createAgentSpeaker({ ...talkDeps, catalog }),
     look: createLook({ ...taskDeps, onError: options.onUnseen }),
+    drain: (ms) => void setTimeout(streams.end, ms - Math.min(LAST_EVENTS_MS, ms / 2)).unref(),
   };
 
   /** What goes to the agent with a call that others may be made under. */

@@ -23,7 +23,9 @@ export async function showExtendedCard({ pipeline, catalog, cards }: ExtendedCar
   const { service, offers } = resolveAgent(catalog, ask.service);
   const offer = offers[0]!;
   const facts = await cards.facts(offer);
-  if (!facts.extended) throw new A2aError('ExtendedAgentCardNotConfigured', `${service} has no extended agent card`);
+  // 1.0 keeps the other error for a card that is declared and is not there.
+  if (!facts.extended)
+    throw new A2aError(ask.version === '1.0' ? 'UnsupportedOperation' : 'ExtendedAgentCardNotConfigured', `${service} has no extended agent card`);
   if (ask.origin === null) throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
   const origin = ask.origin;
   const link = chooseLink(offer, facts, ask.version);

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import {
   createAnswer,
   createHttpSink,
+  GatewayError,
   isObject,
   jsonText,
   parseMessage,
@@ -134,6 +135,8 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
         const idText = address.kind === 'rpc' ? idOf(request.body) : 'null';
         throw new Misread(new A2aError('VersionNotSupported', asked.fault), idText, '1.0');
       }
+      if (address.kind === 'none')
+        throw new GatewayError('invalid_model', 'There is no such address: POST to /a2a/<agent>, or use the routes of HTTP+JSON below it');
       if (address.kind === 'verb')
         throw new A2aError('UnsupportedOperation', `${request.method} is not for this address: use ${address.allowed.join(' or ')}`);
       const text = request.body === undefined || request.body === null ? '' : jsonText(request.body as Buffer, limits);

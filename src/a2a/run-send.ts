@@ -175,10 +175,10 @@ function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: Se
   };
 }
 
-const MAX_COST = 'tollgate/max_cost';
+export const MAX_COST = 'tollgate/max_cost';
 
 /** The most that the run may cost, from the request's metadata or the header. Throws GatewayError `invalid_request`. */
-function budgetOf({ params, maxCost }: Ask): MicroUsd | null {
+export function budgetOf({ params, maxCost }: Ask): MicroUsd | null {
   const metadata = params['metadata'];
   const said = isObject(metadata) ? metadata[MAX_COST] : undefined;
   const value = said ?? maxCost;

@@ -16,6 +16,7 @@ import type { A2aTail } from './ending.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
 import { BRIDGED, keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
+import { methodOf } from './wire/methods.ts';
 import { stateName, stateOf } from './wire/task-state.ts';
 import { translateResult } from './wire/translate-result.ts';
 
@@ -44,6 +45,9 @@ export async function taskOf({ nameOf, tasks }: Pick<RunTaskDeps, 'nameOf' | 'ta
 export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
   const task = await taskOf(deps, ask, ask.params['id']);
   const { operation } = ask;
+  const { historyLength } = ask.params;
+  if (historyLength !== undefined && historyLength !== null && !(Number.isSafeInteger(historyLength) && (historyLength as number) >= 0))
+    throw new A2aError('InvalidParams', 'historyLength must be a whole number from 0 on', { param: 'historyLength' });
   if (task.snapshot !== null || task.notes === BRIDGED) return showSnapshot(ask, task, out);
   if (!task.live && operation === 'cancel')
     throw new A2aError('TaskNotCancelable', `The task is ${task.state} and cannot be canceled any more`, { metadata: { taskId: task.taskId } });
@@ -59,7 +63,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
       caller: ask.caller,
       requestId: ask.requestId,
       target: pinned(task.offerId),
-      method: NAMES[operation],
+      method: nameOfFree(operation),
       converse: createTaskTalk(deps, ask, task).converse,
       traceparent: ask.traceparent,
       stream: operation === 'subscribe',
@@ -75,19 +79,8 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
   else await out.result(tail.text);
 }
 
-const NAMES: Readonly<Record<Ask['operation'], string>> = {
-  send: 'message/send',
-  stream: 'message/stream',
-  get: 'tasks/get',
-  list: 'tasks/list',
-  cancel: 'tasks/cancel',
-  subscribe: 'tasks/resubscribe',
-  'push-set': 'tasks/pushNotificationConfig/set',
-  'push-get': 'tasks/pushNotificationConfig/get',
-  'push-list': 'tasks/pushNotificationConfig/list',
-  'push-delete': 'tasks/pushNotificationConfig/delete',
-  card: 'agent/getAuthenticatedExtendedCard',
-};
+/** What calls that are free are called in logs and figures: by 0.3's names, and where it has none by ours. */
+const nameOfFree = (operation: Ask['operation']): string => methodOf('0.3', operation) ?? `tasks/${operation}`;
 
 /** Shows one task of the caller as it is now, whatever was asked. */
 export async function showTask(deps: RunTaskDeps, ask: Ask, taskId: string, out: Out, gone: AbortSignal): Promise<void> {

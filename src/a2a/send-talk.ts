@@ -18,9 +18,11 @@ import type { Cards } from './cards/card-cache.ts';
 import type { CardFacts } from './cards/read-card.ts';
 import { pendingEnd, refusedEnd, toEnd, type A2aTail } from './ending.ts';
 import { chooseLink, type Link } from './link.ts';
+import type { OpenStreams } from './open-streams.ts';
 import { keyOf, sightOf } from './tasks-of-agents.ts';
 import { readEvent, type A2aEvent } from './wire/read-result.ts';
 import { ID_CHARS_MAX } from './wire/read-send.ts';
+import { A2aError } from './wire/a2a-error.ts';
 import { isInterrupted, isTerminal } from './wire/task-state.ts';
 import { translateError } from './wire/translate-error.ts';
 import { translateResult } from './wire/translate-result.ts';
@@ -35,6 +37,7 @@ export interface SendTalkDeps {
   readonly ownWebhook: (offer: Offer, owner: TaskOwner) => string | null;
   /** Told of what an event of a task says, whoever else may want to know: the client's webhooks. */
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
+  readonly streams: OpenStreams;
   readonly replyBytesMax: number;
   readonly taskTtlMs: number;
   /** Told of tasks whose end could not be noted; they are looked at later. */
@@ -88,11 +91,12 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
 
   /** Notes the task of an event. Throws UpstreamFailure where it is none that this call can be about. */
   const begin = async (offer: Offer, { taskId, contextId, state }: A2aEvent): Promise<TaskKey> => {
-    if (taskId === null || taskId.length > ID_CHARS_MAX) throw broken(`the agent's task has no id of 1 to ${ID_CHARS_MAX} characters`, null);
+    if (taskId === null || taskId.length > ID_CHARS_MAX || taskId.includes('\0') || !taskId.isWellFormed())
+      throw broken(`the agent's task has no id of 1 to ${ID_CHARS_MAX} characters`, null);
     if (ask.taskId !== null && taskId !== ask.taskId) throw broken('the agent answered with another task', null);
     const key = keyOf(offer.service, taskId);
     const { id, caller, candidates } = call!;
-    const price = candidates.find(({ offer: { id: of } }) => of === offer.id)!.price.id;
+    const { price, estimate: most } = candidates.find(({ offer: { id: of } }) => of === offer.id)!;
     const begun = await tasks.begin(
       {
         ...key,
@@ -105,7 +109,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         ttlMs: deps.taskTtlMs,
       },
       // A task that is at its end already is settled with this call.
-      ask.covered || isTerminal(state) ? null : { callId: id, price },
+      ask.covered || isTerminal(state) ? null : { callId: id, price: price.id, most },
     );
     if (begun === 'taken' || (ask.taskId === null && begun !== 'begun')) throw broken("the agent's task has the id of another one", null);
     // Its end was seen, or it was given up: nothing would ever settle what goes on of it.
@@ -142,15 +146,35 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     }
   }
 
+  /** The task goes on, and its lock stays, also where it cannot be noted who is to be told of it. */
+  async function unkeptOf(noting: Promise<void> | undefined): Promise<string | null> {
+    try {
+      await noting;
+      return null;
+    } catch (error) {
+      if (!(error instanceof A2aError)) deps.onError(error);
+      const why = error instanceof A2aError ? error.message : 'it cannot be stored at the moment';
+      return `The task goes on, and tasks/get shows where it stands, but its push notification configuration was not kept: ${why}`;
+    }
+  }
+
   const webhookOf = (offer: Offer, { push }: CardFacts) =>
     ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call!.caller)) : null } : {};
 
   async function* converse(offer: Offer, send: Send, signal: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     const facts = await deps.cards.facts(offer);
     const link = chooseLink(offer, facts, ask.version);
-    const operation: Operation = ask.operation === 'stream' && facts.streaming && link.binding !== 'bare' ? 'stream' : 'send';
+    const streams = facts.streaming && link.binding !== 'bare';
+    if (ask.operation === 'stream' && !streams && !ask.waits)
+      throw new A2aError('UnsupportedOperation', `${offer.service} does not stream, as its agent card says: send the message without a stream`);
+    const operation: Operation = ask.operation === 'stream' && streams ? 'stream' : 'send';
     let key: TaskKey | null = null;
     let state: A2aEvent['state'] = null;
+    /** Why nobody else will be told of the task, who should have been. */
+    let unkept: string | null = null;
+    /** Whoever called hears of the task. */
+    let told = false;
+    let forget = () => {};
     try {
       const { version, params, paramsText, requestId, extensions } = ask;
       const asked = {
@@ -164,7 +188,11 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         run: deps.runGift(call!),
         ...webhookOf(offer, facts),
       };
-      const reply = await send(agentRequest(link, asked)).head;
+      const exchange = send(agentRequest(link, asked));
+      forget = deps.streams.add(() => {
+        if (told && !ask.waits) exchange.abort(new Error('the gateway stops'));
+      });
+      const reply = await exchange.head;
       for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
         if (said.kind === 'error') {
           if (key !== null) return pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
@@ -180,13 +208,14 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         if (event.kind === 'message') return toEnd(offer, event, tail, ask.later);
         if (key === null) {
           key = await begin(offer, event);
-          await ask.onTask?.(key);
+          unkept = await unkeptOf(ask.onTask?.(key));
         } else if (event.taskId !== key.taskId) throw broken('the agent speaks of another task than before', reply.status);
         else if (event.state !== null && event.state !== state && !isTerminal(event.state)) {
           const sight = sightOf(offer, event);
           if (sight) await tasks.saw(key, sight);
         }
         state = event.state ?? state;
+        told = true;
         deps.notify(key, link, said.value);
         if (isTerminal(event.state)) {
           ended = { key, sight: sightOf(offer, event)! };
@@ -194,6 +223,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
           if (ask.covered) await noting;
           return toEnd(offer, event, tail, ask.later);
         }
+        if (unkept !== null) return pendingEnd({ cut: unkept });
         if (operation === 'send' && (!ask.waits || isInterrupted(event.state))) return toEnd(offer, event, tail, ask.later);
         yield Buffer.from(text);
       }
@@ -201,9 +231,12 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       if (ask.waits && !isInterrupted(state)) return await wait(offer, send, link, key, signal);
       return pendingEnd({});
     } catch (error) {
-      if (key !== null && state !== null)
-        return pendingEnd({ cut: 'The connection to the agent broke off; the task goes on, and tasks/get shows where it stands' });
-      throw onceOnly(error);
+      if (!told) throw onceOnly(error);
+      return pendingEnd({
+        cut: deps.streams.ended ? null : 'The connection to the agent broke off; the task goes on, and tasks/get shows where it stands',
+      });
+    } finally {
+      forget();
     }
   }
 

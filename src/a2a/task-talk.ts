@@ -5,6 +5,7 @@ import type { Ask } from './ask.ts';
 import type { Cards } from './cards/card-cache.ts';
 import { refusedEnd, type A2aTail } from './ending.ts';
 import { chooseLink, type Link } from './link.ts';
+import type { OpenStreams } from './open-streams.ts';
 import { keyOf, sightOf } from './tasks-of-agents.ts';
 import { A2A_ERRORS } from './wire/a2a-error.ts';
 import { isStreaming } from './wire/methods.ts';
@@ -17,17 +18,20 @@ export interface TaskTalkDeps {
   readonly cards: Pick<Cards, 'facts'>;
   readonly tasks: Pick<Tasks, 'saw'>;
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
+  readonly streams: OpenStreams;
   readonly replyBytesMax: number;
 }
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
+/** The stream is over, and its task is not. */
+const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
 
 /**
  * Asks an agent for a task that is known here: to show it, cancel it or go on telling of it. Data frames are events, the tail is an A2aTail. An end that is
  * seen is settled before anybody is told of it.
  */
 export function createTaskTalk(
-  { cards, tasks, notify, replyBytesMax }: TaskTalkDeps,
+  { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
   ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'>,
   { service, taskId, live }: Pick<Task, 'service' | 'taskId' | 'live'>,
 ): Conversation {
@@ -36,9 +40,16 @@ export function createTaskTalk(
     const link = chooseLink(offer, await cards.facts(offer), version);
     const key = keyOf(service, taskId);
     const streams = isStreaming(operation);
+    let told = false;
+    let forget = () => {};
     try {
       const { params, paramsText, requestId, extensions } = ask;
-      const reply = await send(agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null })).head;
+      const exchange = send(agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null }));
+      if (streams)
+        forget = open.add(() => {
+          if (told) exchange.abort(new Error('the gateway stops'));
+        });
+      const reply = await exchange.head;
       for await (const said of readAgent(link, reply, replyBytesMax)) {
         if (said.kind === 'error') {
           // An agent that has lost a task does nothing for it any more, and is owed nothing.
@@ -53,11 +64,15 @@ export function createTaskTalk(
         const text = link.version === version ? said.text : JSON.stringify(translateResult(operation, link.version, version, said.value));
         const tail: A2aTail = { text, event, error: null, cut: null };
         if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
+        told = true;
         yield Buffer.from(text);
       }
-      return { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
+      return OVER;
     } catch (error) {
+      if (told && open.ended) return OVER;
       throw onceOnly(error);
+    } finally {
+      forget();
     }
   }
   return { converse: (offer, send) => converse(offer, send) };

@@ -1,10 +1,15 @@
 import { chargeOf, resolutionOf, type EndFrame } from './bill.ts';
 import type { Ledger, LockRecord, Settlement } from './ledger.ts';
+import type { MicroUsd } from './money.ts';
 import type { PriceBook } from './price-book.ts';
 import { usageToText } from './price.ts';
 
 /** How the work of a call ended that had been left pending: what its EndFrame would have said. */
-export type Conclusion = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & { readonly outcome: 'complete' | 'free' };
+export type Conclusion = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & {
+  readonly outcome: 'complete' | 'free';
+  /** The estimate of the provider that did the work, where the lock may be that of a dearer one; null for what is locked. */
+  readonly most?: MicroUsd | null;
+};
 
 export interface Concluded {
   readonly settlement: Settlement;
@@ -27,14 +32,15 @@ export interface ConcludeOptions {
 export type Conclude = (id: string, conclusion: Conclusion) => Promise<Concluded | null>;
 
 export function createConclude({ ledger, prices, feeBps }: ConcludeOptions): Conclude {
-  return async (id, { price: priceId, provider, usage, outcome, detail }) => {
+  return async (id, { price: priceId, most = null, provider, usage, outcome, detail }) => {
     const lock = await ledger.find(id);
     if (!lock) return null;
     const { charged, fee, drawn, shortfall } = lock;
     if (lock.state !== 'held') return { lock, settlement: { charged, fee, drawn, shortfall }, before: true };
     const price = await prices.find(priceId);
     if (!price) throw new Error(`call ${id} has price ${priceId}, which nobody remembers`);
-    const charge = chargeOf({ price, estimate: lock.amount - lock.lendable }, { outcome, usage }, true);
+    const own = lock.amount - lock.lendable;
+    const charge = chargeOf({ price, estimate: most !== null && most < own ? most : own }, { outcome, usage }, true);
     const result = await ledger.settle({
       id,
       price: priceId,

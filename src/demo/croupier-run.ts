@@ -51,8 +51,10 @@ function createRun(base: string, token: string): Run {
       const { result } = await post(`/mcp/${service}`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } });
       if (!isObject(result)) throw new RunError('no result came');
       const text = textOf(result['content']);
-      if (result['isError'] === true) throw new RunError(text.slice(0, 300));
-      return { text, data: result['structuredContent'] };
+      const { structuredContent: data } = result;
+      // Without money the result is that of x402, which says why in a member of its own.
+      if (result['isError'] === true) throw new RunError((isObject(data) && typeof data['error'] === 'string' ? data['error'] : text).slice(0, 300));
+      return { text, data };
     },
     async askModel(model, prompt) {
       const { choices } = await post('/chat/completions', {

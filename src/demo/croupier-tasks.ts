@@ -11,6 +11,8 @@ export interface Task {
   readonly state: TaskState;
   /** The words that go with the state; null for none. */
   readonly words: string | null;
+  /** How many states it has been in before. */
+  readonly turn: number;
   readonly since: string;
   /** Of its one artifact; empty while there is none. */
   readonly parts: readonly GamePart[];
@@ -56,7 +58,7 @@ export function createCroupierTasks({ game, now }: { readonly game: Game; readon
     for (const watcher of watchers.get(event.task.id) ?? []) watcher(event);
   };
   const turn = (task: Task, state: TaskState, words: string | null) => {
-    tell({ kind: 'status', task: put({ ...task, state, words, since: new Date(now()).toISOString() }) });
+    tell({ kind: 'status', task: put({ ...task, state, words, turn: task.turn + 1, since: new Date(now()).toISOString() }) });
   };
   const take = (id: string, step: GameStep) => {
     const task = tasks.get(id);
@@ -85,8 +87,8 @@ export function createCroupierTasks({ game, now }: { readonly game: Game; readon
       const since = new Date(now()).toISOString();
       const task = put(
         known
-          ? { ...known, state: 'working', words: null, since }
-          : { id: randomUUID(), contextId: contextId ?? randomUUID(), state: 'submitted', words: null, since, parts: [] },
+          ? { ...known, state: 'working', words: null, turn: known.turn + 1, since }
+          : { id: randomUUID(), contextId: contextId ?? randomUUID(), state: 'submitted', words: null, turn: 0, since, parts: [] },
       );
       // After whoever asked has begun to watch.
       setImmediate(() => void run(task.id, text, given));

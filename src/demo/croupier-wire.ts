@@ -68,12 +68,12 @@ function writePart(version: WireVersion, part: GamePart): JsonObject {
   return { ...kindOf(version, 'data'), data: part.data, ...(version === '1.0' ? { mediaType: 'application/json' } : {}) };
 }
 
-function statusOf(version: WireVersion, { id: taskId, contextId, state, words, since: timestamp }: Task): JsonObject {
+function statusOf(version: WireVersion, { id: taskId, contextId, state, words, turn, since: timestamp }: Task): JsonObject {
   const said = version === '1.0' ? `TASK_STATE_${state.toUpperCase().replace('-', '_')}` : state;
   if (words === null) return { state: said, timestamp };
   const message = {
     ...kindOf(version, 'message'),
-    messageId: `${taskId}-${state}`,
+    messageId: `${taskId}-${turn}`,
     taskId,
     contextId,
     role: version === '1.0' ? 'ROLE_AGENT' : 'agent',

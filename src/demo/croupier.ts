@@ -108,7 +108,7 @@ async function stream(tasks: CroupierTasks, task: Task, version: WireVersion, id
   }
 }
 
-function begin(tasks: CroupierTasks, { message, metadata }: JsonObject): Task {
+function begin(tasks: CroupierTasks, { message }: JsonObject): Task {
   if (!isObject(message)) throw new WireError(ERROR.invalidParams, 'message must be an object');
   const { parts } = message;
   if (!Array.isArray(parts) || parts.length === 0) throw new WireError(ERROR.invalidParams, 'message.parts must be an array of at least one part');
@@ -117,7 +117,7 @@ function begin(tasks: CroupierTasks, { message, metadata }: JsonObject): Task {
   const taskId = idOf(message, 'taskId');
   const known = taskId === null ? null : tasks.find(taskId);
   if (taskId !== null && known === null) throw new WireError(ERROR.taskNotFound, 'Task not found');
-  const task = tasks.play({ taskId, contextId: idOf(message, 'contextId'), text, run: readRun(message['metadata']) ?? readRun(metadata) });
+  const task = tasks.play({ taskId, contextId: idOf(message, 'contextId'), text, run: readRun(message['metadata']) });
   if (task === null) throw new WireError(ERROR.unsupported, `The task is ${known!.state} and takes no message now`);
   return task;
 }

@@ -177,6 +177,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         }
       }
       if (candidates.length === 0) throw unfit ?? unavailable(request, offered, options.health);
+      const budget = request.budget ?? null;
+      const served = request.free || budget !== null ? candidates : lendingAlike(candidates);
       const call: Call = {
         id,
         primitive: request.primitive,
@@ -185,13 +187,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         service: service!,
         stream: request.stream,
         startedAt: now(),
-        candidates,
+        candidates: served,
         exchange: request.exchange,
         operation: request.operation ?? null,
         free: request.free ?? null,
         continues: request.continues ?? null,
         parent: request.parent ?? request.caller.run?.parent ?? null,
-        lendable: request.free ? 0n : lendable(candidates, request.budget ?? null),
+        lendable: request.free ? 0n : lendable(served, budget),
         stickyKey: request.stickyKey,
         metadata: request.metadata,
         ...(request.facts === undefined ? {} : { facts: request.facts }),
@@ -218,9 +220,19 @@ function estimate({ rates }: Price, most: Usage | CostCap): MicroUsd {
   return amount === 0n && isPriced(rates) ? 1n : amount;
 }
 
+const nestedMaxOf = ({ offer }: Candidate): MicroUsd => offer.agent?.nestedMax ?? 0n;
+
+/** Those that may spend as much of their own as the first choice: nobody is to get what only another one asks for on its page. */
+function lendingAlike(candidates: readonly Candidate[]): readonly Candidate[] {
+  const most = nestedMaxOf(candidates[0]!);
+  return candidates.every((candidate) => nestedMaxOf(candidate) === most)
+    ? candidates
+    : candidates.filter((candidate) => nestedMaxOf(candidate) === most);
+}
+
 /** What is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this call alone exceeds. */
 function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): MicroUsd {
-  if (budget === null) return candidates.reduce((most, { offer }) => max(most, offer.agent?.nestedMax ?? 0n), 0n);
+  if (budget === null) return nestedMaxOf(candidates[0]!);
   const own = candidates.reduce((most, { estimate }) => max(most, estimate), 0n);
   if (budget >= own) return budget - own;
   throw new GatewayError(

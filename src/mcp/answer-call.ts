@@ -6,6 +6,7 @@ import {
   formatUsd,
   type Idempotency,
   idempotencyError,
+  ownIdempotencyKey,
   membersOf,
   type PaymentTerms,
   type Pipeline,
@@ -97,7 +98,12 @@ function refusalOf({ terms }: AnswerCallDeps, asked: AnsweredCall, { candidates 
 async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, answer: Answer): Promise<void> {
   const { idempotency } = deps;
   const { idText } = asked.message;
-  const use = { account: asked.caller.account, key: roundOf(key, asked), callId: asked.callId, bodyHash: digestOf(asked) };
+  const use = {
+    account: asked.caller.account,
+    key: ownIdempotencyKey(asked.caller, roundOf(key, asked)),
+    callId: asked.callId,
+    bodyHash: digestOf(asked),
+  };
   const beginning = await idempotency.begin(use);
   if (beginning.kind === 'replay') return answer.end(withId(idText, beginning), beginning.status, { 'idempotent-replayed': 'true' });
   if (beginning.kind !== 'new') throw idempotencyError(beginning.kind);

@@ -4,6 +4,7 @@ import {
   createCheck,
   GatewayError,
   newCallId,
+  ownIdempotencyKey,
   parseIdempotencyKey,
   parseJson,
   requireAdmission,
@@ -98,7 +99,8 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         const key = request.headers['idempotency-key'];
         if (key !== undefined) {
           // What was answered before is answered again whether or not it could be run now, so nothing is chosen before the key is looked at.
-          const use = { account: caller.account, key: parseIdempotencyKey(key), callId, bodyHash: hash('sha256', request.body ?? EMPTY) };
+          const own = ownIdempotencyKey(caller, parseIdempotencyKey(key));
+          const use = { account: caller.account, key: own, callId, bodyHash: hash('sha256', request.body ?? EMPTY) };
           await answerOnce(
             idempotency,
             use,

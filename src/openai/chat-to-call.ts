@@ -1,8 +1,8 @@
-import { GatewayError, MoneyError, NO_PREFERENCES, parseRates, type Caller, type CallRequest, type RoutePreferences } from '#gateway';
+import { capCost, GatewayError, MoneyError, NO_PREFERENCES, parseRates, type Caller, type CallRequest, type RoutePreferences } from '#gateway';
 import { chatBudget, checkFits, toUsage } from './chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './chat-schema.ts';
-import { capCost, maxCostOf } from './max-cost.ts';
+import { MAX_COST, maxCostOf } from './max-cost.ts';
 import { measurePrompt } from './prompt-size.ts';
 
 export interface ChatContext {
@@ -51,7 +51,7 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
     wantsReceipt: wantsReceipt(stream, context),
   };
   const maxCost = maxCostOf(body);
-  return { request: maxCost === null ? request : capCost(request, maxCost), exchange };
+  return { request: maxCost === null ? request : capCost(request, maxCost, MAX_COST), exchange };
 }
 
 /** Whether a signed receipt goes with the reply. */

@@ -95,12 +95,16 @@ function queryOf(operation: JsonObject): Param[] {
   });
 }
 
+/** What only a stream has. */
+const STREAMS: readonly string[] = ['stream', 'stream_options'];
+
 function bodyOf(operation: JsonObject): Param[] {
   const schema = objectIn(operation, 'requestBody', 'content', 'application/json', 'schema');
   const required: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : [];
-  return Object.entries(objectIn(schema, 'properties')).map(([name, property]) => {
+  return Object.entries(objectIn(schema, 'properties')).flatMap(([name, property]) => {
+    if (STREAMS.includes(name)) return [];
     const { description, ...rest } = isObject(property) ? property : {};
-    return { name, description: wordsOf(description), required: required.includes(name), schema: rest };
+    return [{ name, description: wordsOf(description), required: required.includes(name), schema: rest }];
   });
 }
 

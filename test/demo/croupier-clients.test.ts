@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => demo.close());
 
 const KINDS = ['1.0 over JSON-RPC', '0.3 over JSON-RPC'] as const;
-const WORDS = '2d6: 4 + 4 = 8' + '8 is above the 7 that was to be expected.' + 'I rolled by myself, as no run token came with the message.';
+const WORDS = ['2d6: 4 + 4 = 8', '8 is above the 7 that was to be expected.', 'I rolled by myself, as no run token came with the message.'].join('');
 
 describe.each(KINDS)('a client of %s', (kind) => {
   let client: Client;

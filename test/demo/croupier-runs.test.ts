@@ -80,6 +80,14 @@ it('rolls by itself where the tool is refused, and asks no more', async () => {
   expect(asked).toHaveLength(1);
 });
 
+it('says why no money is left for the tool', async () => {
+  const required = { x402Version: 2, error: 'The budget of the run is too low', accepts: [] };
+  answer = () => [200, { result: { isError: true, structuredContent: required, content: [{ type: 'text', text: JSON.stringify(required) }] } }];
+  expect(await roll({ token: 'svc-run-v1-x.y', url: here() })).toContain(
+    'I rolled by myself, as demo/toolbox did not: The budget of the run is too low.',
+  );
+});
+
 it('comments by itself where the model is refused', async () => {
   answer = (one) => (one.url.includes('/mcp/') ? both(one) : [402, REFUSED]);
   expect(await roll({ token: 'svc-run-v1-x.y', url: here() })).toEqual([

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { DatabaseError, loadStatement, type Database } from '#store';
+import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 
 /** One use of an idempotency key: keys are each account's own. */
@@ -122,6 +124,14 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
 export function parseIdempotencyKey(value: unknown): string {
   if (typeof value === 'string' && /^[\x20-\x7e]{1,255}$/.test(value)) return value;
   throw new GatewayError('invalid_request', 'An idempotency key has 1 to 255 printable ASCII characters', { param: 'Idempotency-Key' });
+}
+
+/**
+ * The key as it is kept of a caller: those who act under a running call have their own, so that an agent neither sees what its consumer was answered nor takes
+ * the keys that its consumer will use.
+ */
+export function ownIdempotencyKey({ run }: Pick<Caller, 'run'>, key: string): string {
+  return run === undefined ? key : `run ${hash('sha256', JSON.stringify([run.parent, key])).slice(0, 40)}`;
 }
 
 /** The error of a key that is taken: 409 `idempotency_conflict`, with Retry-After while its first call runs. */

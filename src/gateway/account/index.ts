@@ -5,6 +5,7 @@ export { createConsumerStore, type Consumer, type ConsumerStore } from './consum
 export {
   createIdempotency,
   idempotencyError,
+  ownIdempotencyKey,
   parseIdempotencyKey,
   type Beginning,
   type IdempotentUse,

@@ -33,6 +33,15 @@ export function serviceNameFault(name: string): string | null {
   return null;
 }
 
+/** How the doors name what other protocols have (`a2a/weather` at the door of chat): by the table of blocks that a door serves itself. */
+const BRIDGED: Readonly<Record<string, readonly string[]>> = { models: ['a2a/', 'mcp/'], tools: ['a2a/', 'model/'], agents: ['mcp/', 'model/'] };
+
+/** What is wrong with a name that a provider who dials in gives to a service of a table, or null: it would be called in the stead of another's. */
+export function claimedNameFault(table: string, name: string): string | null {
+  const prefix = (Object.hasOwn(BRIDGED, table) ? BRIDGED[table]! : []).find((one) => name.startsWith(one));
+  return prefix === undefined ? null : `begins with "${prefix}", by which others' services are called at the same address`;
+}
+
 /** What is wrong with a provider's name, or null. It is sent in the `x-provider` header and compared without regard to case. */
 export function providerNameFault(name: string): string | null {
   if (!PROVIDER_NAME.test(name)) return 'must be 1 to 64 characters of A-Z a-z 0-9 space . _ -, beginning with a letter or digit';

@@ -4,7 +4,7 @@ import { show, WrongValue } from '../config-problem.ts';
 import type { AgentService } from '../config.ts';
 import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { CALL_PRICE, COMPLETION_PRICE, optionalPrice, PROMPT_PRICE, readPrice, SECOND_PRICE } from './price-option.ts';
+import { byUse, CALL_PRICE, checkCap, optionalPrice, PRICES_BY_USE, readPrice } from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
 
 const CARD_PATH = /^\/[A-Za-z0-9._~/-]{1,255}$/;
@@ -30,9 +30,7 @@ const offer = {
   }),
   'pricing.per_call': optionalPrice(CALL_PRICE),
   'pricing.per_task': optionalPrice({ ...CALL_PRICE, unit: 'task' }),
-  'pricing.per_second': optionalPrice(SECOND_PRICE),
-  'pricing.prompt': optionalPrice(PROMPT_PRICE),
-  'pricing.completion': optionalPrice(COMPLETION_PRICE),
+  ...PRICES_BY_USE,
   'pricing.per_call_max': option<MicroUsd | null>({
     takes: 'USD',
     meaning:
@@ -64,19 +62,15 @@ export const AGENT_BLOCK = defineBlock<AgentService, typeof offer, typeof target
   offer,
   target,
   toService(values, complain) {
-    const byUse = { second: values['pricing.per_second'], prompt: values['pricing.prompt'], completion: values['pricing.completion'] };
+    const prices = byUse(values);
     const perTask = values['pricing.per_task'];
     const perCall = values['pricing.per_call'];
     if (perTask !== null && perCall !== null)
       complain('pricing.per_task', 'stands beside per_call', 'one of the two: each message, or all of a task');
-    const priced = rates({ ...byUse, call: perTask ?? perCall });
+    const priced = rates({ ...prices, call: perTask ?? perCall });
     if (Object.keys(priced).length === 0) complain('pricing', 'has no price', 'per_call, per_task, per_second, prompt or completion; 0 is free');
     const priceCap = values['pricing.per_call_max'];
-    const used = Object.values(byUse).some((rate) => rate !== null && rate > 0n);
-    if (used && !priceCap)
-      complain('pricing.per_call_max', 'is missing', 'the most that one call may cost, in USD, as a call is paid for before its use is known');
-    if (!used && priceCap !== null)
-      complain('pricing.per_call_max', 'is there without a price by use', 'leave it out, or give per_second, prompt or completion');
+    checkCap(prices, priceCap, complain);
     return {
       rates: priced,
       variants: {},

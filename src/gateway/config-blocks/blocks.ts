@@ -1,4 +1,4 @@
-import { displayNameFault, providerNameFault, serviceNameFault } from '../catalog/names.ts';
+import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault } from '../catalog/names.ts';
 import { show } from '../config-problem.ts';
 import { complain, isTable, type Reading, type Table } from '../config-reading.ts';
 import { readTable, valuesOf, type ForeignKeys } from '../config-table.ts';
@@ -117,6 +117,8 @@ function createListingCheck(oneProvider: boolean, reading: Reading): (table: str
         'one provider_name in all blocks',
       );
     if (name === null) return;
+    const claimed = oneProvider ? claimedNameFault(table, name) : null;
+    if (claimed !== null) return complain(reading, `${path}.name`, claimed, 'another name');
 
     const listing = `${provider.toLowerCase()}\n${name}`;
     const door = doors.get(`${table}\n${listing}`);

@@ -66,3 +66,32 @@ export function readPrice(value: unknown, { meter, unit, least, most }: PriceBou
   }
   return parseRates({ [meter]: exact })[meter]!;
 }
+
+/** The prices of what a tool or an agent reports that it used. */
+export const PRICES_BY_USE = {
+  'pricing.per_second': optionalPrice(SECOND_PRICE),
+  'pricing.prompt': optionalPrice(PROMPT_PRICE),
+  'pricing.completion': optionalPrice(COMPLETION_PRICE),
+};
+
+/** What stands in `pricing` of those prices. */
+export interface PricesByUse {
+  readonly second: MicroUsd | null;
+  readonly prompt: MicroUsd | null;
+  readonly completion: MicroUsd | null;
+}
+
+export const byUse = (values: Readonly<Record<keyof typeof PRICES_BY_USE, MicroUsd | null>>): PricesByUse => ({
+  second: values['pricing.per_second'],
+  prompt: values['pricing.prompt'],
+  completion: values['pricing.completion'],
+});
+
+/** Use is told when it is over, so what is charged by it has a cap, which is locked; and nothing else has. */
+export function checkCap(prices: PricesByUse, cap: MicroUsd | null, complain: (key: string, wrong: string, right: string) => void): void {
+  const used = Object.values(prices).some((rate: MicroUsd | null) => rate !== null && rate > 0n);
+  if (used && !cap)
+    complain('pricing.per_call_max', 'is missing', 'the most that one call may cost, in USD, as a call is paid for before its use is known');
+  if (!used && cap !== null)
+    complain('pricing.per_call_max', 'is there without a price by use', 'leave it out, or give per_second, prompt or completion');
+}

@@ -7,7 +7,7 @@ import { REFERENCE } from '../config-reading.ts';
 import type { ToolService } from '../config.ts';
 import { COMMON_OPTIONS, bearerKey, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { CALL_PRICE, COMPLETION_PRICE, optionalPrice, price, PROMPT_PRICE, readPrice, SECOND_PRICE } from './price-option.ts';
+import { byUse, CALL_PRICE, checkCap, price, PRICES_BY_USE, readPrice } from './price-option.ts';
 import { perUnit, perUnitByName, rates, ratesByName } from './rates.ts';
 
 const TOOLS_MAX = 1_000;
@@ -22,9 +22,7 @@ const toolNameFault = (name: string) =>
 const offer = {
   ...COMMON_OPTIONS,
   'pricing.per_call': price(CALL_PRICE),
-  'pricing.per_second': optionalPrice(SECOND_PRICE),
-  'pricing.prompt': optionalPrice(PROMPT_PRICE),
-  'pricing.completion': optionalPrice(COMPLETION_PRICE),
+  ...PRICES_BY_USE,
   'pricing.per_call_max': option<MicroUsd | null>({
     takes: 'USD',
     meaning:
@@ -152,14 +150,10 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
   offer,
   target,
   toService(values, complain) {
-    const byUse = { second: values['pricing.per_second'], prompt: values['pricing.prompt'], completion: values['pricing.completion'] };
-    const priced = rates({ ...byUse, call: values['pricing.per_call'] });
+    const prices = byUse(values);
+    const priced = rates({ ...prices, call: values['pricing.per_call'] });
     const priceCap = values['pricing.per_call_max'];
-    const used = Object.values(byUse).some((rate) => rate !== null && rate > 0n);
-    if (used && !priceCap)
-      complain('pricing.per_call_max', 'is missing', 'the most that one call may cost, in USD, as a call is paid for before its use is known');
-    if (!used && priceCap !== null)
-      complain('pricing.per_call_max', 'is there without a price by use', 'leave it out, or give per_second, prompt or completion');
+    checkCap(prices, priceCap, complain);
     return { rates: priced, variants: ratesByName(values['pricing.tools'], 'call'), priceCap };
   },
   toTarget(

@@ -189,6 +189,8 @@ function blendedPrice(offer: Offer): number {
   if (price === undefined) {
     price = offer.primitive === 'model' ? tokenPrice(offer.price) : Math.max(...[offer.price, ...Object.values(offer.variants)].map(ratesTogether));
     if (offer.priceCap !== null) price = Math.max(price, Number(offer.priceCap) * UNITS);
+    // An agent that may spend of its own is as dear as all of that.
+    price += Number(offer.agent?.nestedMax ?? 0n) * UNITS;
     prices.set(offer, price);
   }
   return price;

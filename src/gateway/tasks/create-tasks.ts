@@ -104,7 +104,7 @@ export function createTasks(options: TasksOptions): KeptTasks {
         },
         { statement: JOIN, params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS] },
         { statement: FIND_TASK, params: keyOf(task) },
-        ...(call ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil] }] : []),
+        ...(call ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil, call.most ?? null] }] : []),
       ]);
       const found = toTaskRow(rows![0]!);
       const isNew = put!.length > 0;

@@ -76,7 +76,7 @@ export async function settleCalls(
 }
 
 async function settleCall({ conclude, nameOf, sink }: SettleCallsOptions, task: TaskRow, call: CallRow, ending: Ending): Promise<Settlement> {
-  const { callId, price } = call;
+  const { callId, price, most = null } = call;
   const { outcome, reason } = ending;
   const usage = ending.usage.get(callId) ?? null;
   const flags: readonly ProviderFlag[] = outcome === 'complete' && usage === null ? ['usage_missing'] : [];
@@ -84,6 +84,7 @@ async function settleCall({ conclude, nameOf, sink }: SettleCallsOptions, task: 
   const durationMs = Math.max(0, task.endedAt! - call.createdAt);
   const concluded = await conclude(callId, {
     price,
+    most,
     provider: task.provider,
     usage,
     outcome,
@@ -103,6 +104,7 @@ function toCallRow(row: Row): CallRow {
     price: row['price'] as string,
     createdAt: Number(row['created_at']),
     keptUntil: Number(row['kept_until']),
+    most: row['most'] as bigint | null,
     settlement: settlement === null ? null : settlementFromText(settlement),
   };
 }

@@ -1,4 +1,4 @@
-import type { Settlement, Usage } from '#billing';
+import type { MicroUsd, Settlement, Usage } from '#billing';
 import type { Caller, Primitive } from '../call.ts';
 
 /** A task by the name that its consumer knows it by: the provider made the id, which is unique in its service. */
@@ -42,6 +42,8 @@ export interface TaskCall {
   readonly callId: string;
   /** Id of the price it was made at. */
   readonly price: string;
+  /** The most that it is charged, where its lock may hold more; default what is locked. */
+  readonly most?: MicroUsd | null;
 }
 
 /** What was seen of a task, by whatever path: a reply, a stream, a look at it, a notification. */

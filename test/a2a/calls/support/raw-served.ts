@@ -13,7 +13,7 @@ let served = 0;
 
 /** An agent whose answers a test writes, behind a provider's tunnel until the test is over. It has a card of both versions; `handler` gets everything else. */
 export async function serveRaw(
-  world: AgentSpine,
+  world: Pick<AgentSpine, 'spine'>,
   handler: (exchange: RawExchange) => void | Promise<void>,
   offer: Partial<AgentOffer> = {},
 ): Promise<RawServed> {

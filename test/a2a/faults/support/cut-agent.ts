@@ -1,0 +1,160 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** An agent of A2A 1.0 that breaks its connections where it is told to, byte by byte, and does its work all the same. */
+export interface CutAgent {
+  readonly url: string;
+  /** By the id of the task, how the agent's work on it ended. */
+  readonly outcomes: ReadonlyMap<string, Outcome>;
+  /** The next request that brings bytes is cut when so many have come; null for none. */
+  cutRequestAt: number | null;
+  /** Bytes of the last message that came whole, with its head. */
+  readonly requestBytes: number;
+  readonly connections: number;
+  closeConnections(): void;
+  close(): Promise<void>;
+}
+
+export type Outcome = 'COMPLETED' | 'FAILED';
+
+/** What a message says, as JSON, of how it is to be answered. */
+export interface CutOrder {
+  /** Names the task. */
+  readonly task: string;
+  /**
+   * `stream`: a task, its work, an artifact and its end. `artifact-first`: without the task before it. `answer`: the task as it ended. `promise`: the task
+   * while it works.
+   */
+  readonly format: 'stream' | 'artifact-first' | 'answer' | 'promise';
+  readonly outcome: Outcome;
+  /** Bytes of the answer that are written before the connection is cut; null for all of it. */
+  readonly at: number | null;
+  /** Before the last event. */
+  readonly waitMs?: number;
+}
+
+interface Answer {
+  readonly bytes: Buffer;
+  /** Where the last event begins. */
+  readonly last: number;
+  /** So many bytes hold all that it says. */
+  readonly whole: number;
+}
+
+/** An answer as its bytes are. */
+export function answerOf({ task, format, outcome }: Pick<CutOrder, 'task' | 'format' | 'outcome'>, id: unknown): Answer {
+  const contextId = `context-of-${task}`;
+  const status = (state: string) => ({ state: `TASK_STATE_${state}`, timestamp: '2026-11-20T10:00:00.000Z' });
+  const say = (result: object) => JSON.stringify({ jsonrpc: '2.0', id, result });
+  if (format === 'answer' || format === 'promise') {
+    const body = Buffer.from(say({ task: { id: task, contextId, status: status(format === 'answer' ? outcome : 'WORKING') } }));
+    const head = Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.byteLength}\r\n\r\n`);
+    const bytes = Buffer.concat([head, body]);
+    return { bytes, last: head.byteLength, whole: bytes.byteLength };
+  }
+  const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+  const event = (result: object) => chunk(`data: ${say(result)}\n\n`);
+  const artifact = event({ artifactUpdate: { taskId: task, contextId, artifact: { artifactId: 'a', parts: [{ text: 'héllo 🙂' }] } } });
+  const begin =
+    event({ task: { id: task, contextId, status: status('SUBMITTED') } }) +
+    event({ statusUpdate: { taskId: task, contextId, status: status('WORKING') } });
+  const before = Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${format === 'stream' ? begin : ''}${artifact}`,
+  );
+  const end = Buffer.from(`${event({ statusUpdate: { taskId: task, contextId, status: status(outcome) } })}0\r\n\r\n`);
+  const bytes = Buffer.concat([before, end]);
+  return { bytes, last: before.byteLength, whole: bytes.byteLength - '\r\n0\r\n\r\n'.length };
+}
+
+interface Request {
+  readonly id: unknown;
+  readonly params: { readonly id?: string; readonly message?: { readonly parts: readonly [{ readonly text: string }] } };
+}
+
+export async function startCutAgent(): Promise<CutAgent> {
+  const outcomes = new Map<string, Outcome>();
+  const sockets = new Set<Socket>();
+  const state = { cutRequestAt: null as number | null, requestBytes: 0 };
+
+  const tell = (socket: Socket, order: CutOrder, id: unknown) => {
+    outcomes.set(order.task, order.outcome);
+    const { bytes, last } = answerOf(order, id);
+    if (order.at !== null) return void socket.write(bytes.subarray(0, order.at), () => socket.destroy());
+    if (order.waitMs === undefined) return void socket.write(bytes);
+    socket.write(bytes.subarray(0, last));
+    setTimeout(() => socket.write(bytes.subarray(last)), order.waitMs).unref();
+  };
+
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request: IncomingMessage, response) => {
+    const { socket } = request;
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      // It was cut off with its last byte.
+      if (socket.destroyed) return;
+      const json = (value: object) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+      if (request.method === 'GET') return json(card);
+      const body = Buffer.concat(chunks);
+      const { id, params } = JSON.parse(body.toString()) as Request;
+      if (params.message) {
+        state.requestBytes = body.byteLength + headBytes(request);
+        response.detachSocket(socket);
+        const order = JSON.parse(params.message.parts[0].text) as CutOrder;
+        // The parser of this connection is stuck behind an answer that it has not written.
+        return tell(socket, order, id);
+      }
+      const outcome = outcomes.get(params.id!);
+      if (outcome === undefined) return json({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } });
+      json({ jsonrpc: '2.0', id, result: { id: params.id, contextId: `context-of-${params.id}`, status: { state: `TASK_STATE_${outcome}` } } });
+    });
+  });
+  server.on('connection', (socket) => {
+    let bytes = 0;
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    socket.on('data', (chunk: Buffer) => {
+      if (state.cutRequestAt === null) return void (bytes = 0);
+      bytes += chunk.byteLength;
+      if (bytes < state.cutRequestAt) return;
+      state.cutRequestAt = null;
+      socket.destroy();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const card = {
+    name: 'Cut',
+    description: 'Breaks off.',
+    version: '1',
+    supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+    capabilities: { streaming: true },
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [],
+  };
+  const closeConnections = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return Object.assign(state, {
+    url,
+    outcomes,
+    get connections() {
+      return sockets.size;
+    },
+    closeConnections,
+    async close() {
+      closeConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  });
+}
+
+/** Of the first line and the headers, as they came. */
+function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
+  let bytes = `${method} ${url} HTTP/1.1\r\n\r\n`.length;
+  for (let at = 0; at < rawHeaders.length; at += 2) bytes += `${rawHeaders[at]}: ${rawHeaders[at + 1]}\r\n`.length;
+  return bytes;
+}
