@@ -87,6 +87,8 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         metadata: null,
         traceparent,
         wantsReceipt,
+        // An agent does not hear that whoever asked has left.
+        outlivesClient: true,
       };
     },
   };

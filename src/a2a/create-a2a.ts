@@ -35,6 +35,7 @@ import { a2aRoutes } from './routes.ts';
 import { createRunSend } from './run-send.ts';
 import { createLook, LISTEN_MS, showTask, type RunTaskDeps } from './run-task.ts';
 import type { SendTalkDeps } from './send-talk.ts';
+import { tellAgent } from './tell-agent.ts';
 
 export interface A2aOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit'>;
@@ -135,7 +136,10 @@ export function createA2a(options: A2aOptions): A2a {
     tasks,
     taskDeps,
     runSend,
-    push: (ask, out) => push.answer({ ...ask, service: nameOf(ask.service) }, out),
+    push: (ask, out) =>
+      push.answer({ ...ask, service: nameOf(ask.service) }, out, (task) =>
+        tellAgent({ pipeline, catalog, cards, ownWebhook: push.ownWebhook }, task).catch(options.onUnseen),
+      ),
     card: (ask, out) => showExtendedCard({ pipeline, catalog, cards }, ask, out),
     bridged(ask) {
       const bridge = bridgeOf(ask.service);

@@ -1,7 +1,7 @@
-import { isObject, ownerOf, type Catalog, type Tasks } from '#gateway';
+import { authorise, isObject, ownerOf, type Catalog, type Tasks } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import { listTasks } from './list-tasks.ts';
-import { unknownAgent } from './resolve.ts';
+import { resolveAgent, unknownAgent } from './resolve.ts';
 import type { RunSend } from './run-send.ts';
 import { runTask, type RunTaskDeps } from './run-task.ts';
 import { A2aError } from './wire/a2a-error.ts';
@@ -43,6 +43,8 @@ export function createDoor(deps: DoorDeps): Door {
       const ask = asked.service === '' ? { ...asked, service: await agentIn(deps, asked) } : asked;
       const bridged = deps.bridged(ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(out);
+      // What is noted here is shown without a call that would be authorised.
+      if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);
       await table[ask.operation](ask, out, gone);
     } catch (error) {
       await out.fail(error);

@@ -34,7 +34,7 @@ export interface SendTalkDeps {
   /** What an agent is given that may make calls in the name of this one's consumer; null for none. */
   readonly runGift: (call: Call) => RunGift | null;
   /** Where an agent can tell of the task that a message begins; null where the gateway does not know its own address. */
-  readonly ownWebhook: (offer: Offer, owner: TaskOwner) => string | null;
+  readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
   /** Told of what an event of a task says, whoever else may want to know: the client's webhooks. */
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
   readonly streams: OpenStreams;
@@ -159,7 +159,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   }
 
   const webhookOf = (offer: Offer, { push }: CardFacts) =>
-    ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call!.caller)) : null } : {};
+    ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call!.caller), null) : null } : {};
 
   async function* converse(offer: Offer, send: Send, signal: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     const facts = await deps.cards.facts(offer);

@@ -303,6 +303,8 @@ export interface Call {
   /** Wall-clock limit of the whole call in milliseconds. */
   readonly timeoutMs: number;
   readonly wantsReceipt: boolean;
+  /** The work goes on when the client leaves, so it is heard to its end, and paid, as long as the call may take. Default false. */
+  readonly outlivesClient?: boolean;
 }
 
 /** A pipeline stage: a call in, an async stream of frames out. */

@@ -54,6 +54,8 @@ export interface CallRequest {
   readonly traceparent: string | null;
   /** The consumer asked for a signed receipt in the reply. */
   readonly wantsReceipt: boolean;
+  /** See Call. */
+  readonly outlivesClient?: boolean;
 }
 
 /** The most that a call is charged, whatever it uses. */
@@ -112,7 +114,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog, router, now } = options;
   return {
     inFlight: options.observer.inFlight,
-    run: (call, signal) => (call.free === null ? options.billed : options.unbilled)(call, signal),
+    run(call, signal) {
+      if (call.free !== null) return options.unbilled(call, signal);
+      return call.outlivesClient ? toTheEnd(options.billed(call, NEVER)) : options.billed(call, signal);
+    },
 
     async admit(headers, address, runs) {
       const caller = await options.authenticate(headers, address, runs);
@@ -200,11 +205,34 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         traceparent: request.traceparent,
         timeoutMs: request.timeoutMs ?? options.callTimeoutMs,
         wantsReceipt: request.wantsReceipt,
+        ...(request.outlivesClient ? { outlivesClient: true } : {}),
       };
       if ('converse' in call.exchange) call.exchange.begin?.(call);
       return call;
     },
   };
+}
+
+const NEVER = new AbortController().signal;
+
+/** The frames of a call that is read on whoever stops reading it. */
+async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGenerator<Frame, void, undefined> {
+  const iterator = frames[Symbol.asyncIterator]();
+  let over = false;
+  try {
+    for (;;) {
+      const step = await iterator.next();
+      over = step.done === true;
+      if (step.done) return;
+      yield step.value;
+    }
+  } catch (error) {
+    over = true;
+    throw error;
+  } finally {
+    // What fails now was told by whoever settles it.
+    while (!over) over = await iterator.next().then(({ done }) => done === true, () => true);
+  }
 }
 
 const ONE_REQUEST = { requests: 1, tokens: 1 };
@@ -246,7 +274,8 @@ function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): Mi
 
 const max = (one: MicroUsd, other: MicroUsd): MicroUsd => (one > other ? one : other);
 
-function authorise(caller: Caller, service: string): void {
+/** Throws GatewayError `permission_denied` for a service that the caller's key may not use. `prepare` does it for every call: this is for what is answered without one. */
+export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
   const allowed = caller.key?.allowedServices;
   if (allowed && !allowed.includes(service)) {
     throw new GatewayError('permission_denied', `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`, {

@@ -17,11 +17,8 @@ test('docs/a2a.md lists exactly the errors of the code, with their status on eac
 
 test('and those of the protocol', () => {
   const documented = rows(/^\| (-\d+) \| [^\d]/gm).map(([, code]) => Number(code));
-  expect(documented.toSorted()).toEqual(
-    Object.values(A2A_ERRORS)
-      .map(({ code }) => code)
-      .toSorted(),
-  );
+  expect(new Set(documented)).toEqual(new Set(Object.values(A2A_ERRORS).map(({ code }) => code)));
+  expect(documented).toHaveLength(Object.keys(A2A_ERRORS).length);
 });
 
 test('and every name of metadata that is read or written', () => {

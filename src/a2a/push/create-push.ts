@@ -34,7 +34,7 @@ export function createPush({ webhooks, tasks, catalog, allowPrivate, limits, onE
   return {
     ...createPushConfigs({ webhooks, tasks, allowPrivate }),
     notify,
-    ownWebhook: ({ id, service }, owner) => addresses.urlFor({ offerId: id, service, taskId: null, ...owner }),
+    ownWebhook: ({ id, service }, { account, run }, taskId) => addresses.urlFor({ offerId: id, service, taskId, account, run }),
     routes: pushRoutes({ addresses, limits, onEvent: createPushedEvents({ tasks, offer, notify }) }),
   };
 }

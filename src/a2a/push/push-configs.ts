@@ -88,12 +88,14 @@ export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigs
   } satisfies Record<PushOperation, (key: TaskKey, owner: TaskOwner, ask: Ask) => Promise<unknown>>;
 
   return {
-    async answer(ask: Ask, out: Out) {
+    async answer(ask, out, told) {
       const key = keyOf(ask.service, taskIdIn(ask));
       const owner = ownerOf(ask.caller);
       const task = await tasks.find(key, owner);
       if (task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: key.taskId } });
-      await out.result(JSON.stringify(await results[ask.operation as PushOperation](key, owner, ask)));
+      const result = await results[ask.operation as PushOperation](key, owner, ask);
+      if (ask.operation === 'push-set') await told(task);
+      await out.result(JSON.stringify(result));
     },
 
     check: ({ version }, config) => checkConfig(config, INLINE_PATHS[version]),

@@ -79,7 +79,7 @@ describe('what an agent tells', () => {
     const { begin, post, push, tasks } = await pushWorld();
     await begin();
     expect(
-      (await post(push.ownWebhook({ id: OFFER, service: 'acme/agent' } as Offer, { account: 'alice', run: null })!, task('working'))).status,
+      (await post(push.ownWebhook({ id: OFFER, service: 'acme/agent' } as Offer, { account: 'alice', run: null }, null)!, task('working'))).status,
     ).toBe(204);
     expect(await tasks.find({ primitive: 'agent', service: 'acme/agent', taskId: 'task-1' }, ADDRESS)).toMatchObject({
       state: 'working',

@@ -82,7 +82,7 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
         result = JSON.parse(text);
       },
     };
-    await push.answer(ask(version, operation, params, by, service), out as Out);
+    await push.answer(ask(version, operation, params, by, service), out as Out, async () => {});
     return result;
   };
 
