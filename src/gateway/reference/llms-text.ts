@@ -3,16 +3,21 @@ import { pathsOf, type PathTable } from './openapi.ts';
 
 const OPENING = `# tollgate
 
-> One address for many AI providers: chat models are called through one API and MCP tools through one server, priced before the call starts, paid from an escrow balance, and settled by what was really used.
+> One address for many AI providers: chat models are called through one API, MCP tools through one server and A2A agents through one door, priced before the call starts, paid from an escrow balance, and settled by what was really used.
 
 - OpenAI clients work unchanged: base URL \`/api/v1\` of this host, API key \`svc-sk-…\` as \`Authorization: Bearer\` or \`x-api-key\`.
 - A Solana or EVM wallet signs in where a key would, with the header \`SIGN-IN-WITH-X\`: \`GET /api/v1/auth/nonce\` answers with a message to sign. To create a key with a wallet, sign one with its nonce.
 - MCP clients of every revision: \`/mcp\` has the tools of all services, \`/mcp/{service}\` those of one. \`tools/list\` and \`tools/call\` can be posted without \`initialize\`. A tool's price is in its \`_meta["tollgate/price"]\`, the cost of a call in the result's \`_meta["tollgate/generation"]\`. With many tools, call \`find_tools\` (free), then \`call_tool\`.
+- A2A clients of 0.3 and 1.0: \`/a2a/{agent}\` by JSON-RPC (\`message/send\`, \`SendMessage\`) or HTTP+JSON; the card is below it at \`/.well-known/agent-card.json\`, that of all agents at the root. Sending is billed, once for each \`messageId\`; tasks are looked at for free. \`x-max-cost\` (USD) caps a message with all calls that its agent makes. The reply has \`metadata["tollgate/generation"]\`; \`GET /api/v1/generation?id=\` shows what it and the calls under it cost.
+- An agent that finds \`metadata["tollgate/run"]\` (\`token\`, \`url\`, \`budget_usd\`) in a message may use the token as API key below that URL: its calls are paid from the budget of that message.
+- Any primitive through any door: chat takes \`a2a/<agent>\` and \`mcp/<service>/<tool>\` as model; MCP has \`/mcp/a2a/<agent>\`, \`/mcp/model/<model>\` and, at \`/mcp\`, \`ask_agent\` and \`ask_model\`; A2A has \`/a2a/model/<model>\` and \`/a2a/mcp/<service>/<tool>\`. The price is the primitive's.
+- Chat with \`tools: [{"type": "mcp", "service": "…", "allowed_tools": ["…"]}]\`: the gateway calls the tools, within \`max_cost\` (USD) and \`max_tool_rounds\`.
+- \`POST /api/v1/rpc\` has all of it as JSON-RPC 2.0, batches included; \`rpc.discover\` describes it.
 - Name a model as \`GET /api/v1/models\` lists it. \`<provider id>:<model>\` pins one provider, the suffix \`:floor\` asks for the cheapest, \`:nitro\` for the fastest.
 - \`GET /api/v1/providers\`, \`/api/v1/tools\` and \`/api/v1/agents\` tell who serves what, at what price and how well; \`/api/v1/models/{name}/endpoints\` tells it of one model.
 - Whoever has a wallet can sell calls of its own models, tools and agents: \`tollgate provide --config provider.toml\` dials in at \`/api/v1/provider/tunnel\` (a WebSocket). A provider sees what it earned at \`GET /api/v1/provider/earnings\`, and what it has registered at \`GET /api/v1/provider/services\`.
 - A reply carries \`usage\` with \`usage.cost\` in USD; streams carry it in the chunk that has \`finish_reason\`.
-- Errors are \`{"error": {"message", "type", "code", "param"}}\`. 402: the balance is too low. 429: too many requests, wait for \`Retry-After\`. 503: retry shortly. On \`/mcp\` they are JSON-RPC errors with \`data.type\`, and a tool call without money is a result with \`isError\`.
+- Errors are \`{"error": {"message", "type", "code", "param"}}\`. 402: the balance is too low. 429: too many requests, wait for \`Retry-After\`. 503: retry shortly. On \`/mcp\` they are JSON-RPC errors with \`data.type\`, and a tool call without money is a result with \`isError\`; on \`/a2a\` they are JSON-RPC errors too, and a message without money is answered with a task that is \`input-required\`.
 `;
 
 /** `GET /llms.txt`: what this gateway offers, for language models, from the same route table as the reference. */

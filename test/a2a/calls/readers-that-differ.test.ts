@@ -85,10 +85,10 @@ test('names that objects have of their own are names like others', async () => {
     ['0.3', 'message/send'],
   ] as const) {
     const part = version === '1.0' ? `{"text":"task x","xOdd":${odd}}` : `{"kind":"text","text":"task x","xOdd":${odd}}`;
-    const message = `{"messageId":"odd ${version}","role":"user","kind":"message","parts":[${part}],"metadata":${odd},"__proto__":{"taskId":"stolen"}}`;
+    const message = `{"messageId":"odd ${version}","role":"${version === '1.0' ? 'ROLE_USER' : 'user'}","kind":"message","parts":[${part}],"metadata":${odd},"__proto__":{"taskId":"stolen"}}`;
     const { status, text } = await post(url, `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{"message":${message.replace(version === '1.0' ? '"kind":"message",' : '', '')},"metadata":${odd}}}`, version, calls.world.spine.key);
     expect(status, text).toBe(200);
-    expect(text, text).toContain('ompleted');
+    expect(text, text).toMatch(/completed/i);
   }
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
     expect(refusalOf(await calls.talk(url).call('GetTask', { id: name }))?.code).toBe(-32_001);

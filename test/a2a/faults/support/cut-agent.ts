@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** An agent of A2A 1.0 that breaks its connections where it is told to, byte by byte, and does its work all the same. */
 export interface CutAgent {
@@ -86,39 +85,38 @@ export async function startCutAgent(): Promise<CutAgent> {
     setTimeout(() => socket.write(bytes.subarray(last)), order.waitMs).unref();
   };
 
-  const server = createServer({ keepAliveTimeout: 60_000 }, (request: IncomingMessage, response) => {
-    const { socket } = request;
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      // It was cut off with its last byte.
-      if (socket.destroyed) return;
-      const json = (value: object) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-      if (request.method === 'GET') return json(card);
-      const body = Buffer.concat(chunks);
-      const { id, params } = JSON.parse(body.toString()) as Request;
-      if (params.message) {
-        state.requestBytes = body.byteLength + headBytes(request);
-        response.detachSocket(socket);
-        const order = JSON.parse(params.message.parts[0].text) as CutOrder;
-        // The parser of this connection is stuck behind an answer that it has not written.
-        return tell(socket, order, id);
-      }
-      const outcome = outcomes.get(params.id!);
-      if (outcome === undefined) return json({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } });
-      json({ jsonrpc: '2.0', id, result: { id: params.id, contextId: `context-of-${params.id}`, status: { state: `TASK_STATE_${outcome}` } } });
-    });
-  });
-  server.on('connection', (socket) => {
-    let bytes = 0;
+  const answer = (socket: Socket, method: string, text: string) => {
+    const json = (value: object) => {
+      const body = JSON.stringify(value);
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+    };
+    if (method === 'GET') return json(card);
+    const { id, params } = JSON.parse(text) as Request;
+    if (params.message) return tell(socket, JSON.parse(params.message.parts[0].text) as CutOrder, id);
+    const outcome = outcomes.get(params.id!);
+    if (outcome === undefined) return json({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } });
+    json({ jsonrpc: '2.0', id, result: { id: params.id, contextId: `context-of-${params.id}`, status: { state: `TASK_STATE_${outcome}` } } });
+  };
+
+  const server = createServer({ noDelay: true }, (socket) => {
+    let bytes = Buffer.alloc(0);
     sockets.add(socket);
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
     socket.on('data', (chunk: Buffer) => {
-      if (state.cutRequestAt === null) return void (bytes = 0);
-      bytes += chunk.byteLength;
-      if (bytes < state.cutRequestAt) return;
-      state.cutRequestAt = null;
-      socket.destroy();
+      bytes = Buffer.concat([bytes, chunk]);
+      if (state.cutRequestAt !== null && bytes.byteLength >= state.cutRequestAt) {
+        state.cutRequestAt = null;
+        return void socket.destroy();
+      }
+      const end = bytes.indexOf('\r\n\r\n');
+      if (end === -1) return;
+      const head = bytes.toString('latin1', 0, end);
+      const whole = end + 4 + Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
+      if (bytes.byteLength < whole) return;
+      const text = bytes.toString('utf8', end + 4, whole);
+      bytes = bytes.subarray(whole);
+      if (text.includes('"message"')) state.requestBytes = whole;
+      answer(socket, head.slice(0, head.indexOf(' ')), text);
     });
   });
   server.listen(0, '127.0.0.1');
@@ -150,11 +148,4 @@ export async function startCutAgent(): Promise<CutAgent> {
       await once(server, 'close');
     },
   });
-}
-
-/** Of the first line and the headers, as they came. */
-function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
-  let bytes = `${method} ${url} HTTP/1.1\r\n\r\n`.length;
-  for (let at = 0; at < rawHeaders.length; at += 2) bytes += `${rawHeaders[at]}: ${rawHeaders[at + 1]}\r\n`.length;
-  return bytes;
 }
