@@ -187,7 +187,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const { accessTokens } = oauth;
     const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
     const acceptDevelopmentKeys = config.mode === 'development';
-    const authenticator = createAuthenticator({ keys, signIn, attempts, accessTokens, runTokens, acceptDevelopmentKeys, now });
+    const runGoesOn = async (parent: string) => (await ledger.find(parent))?.state === 'held';
+    const authenticator = createAuthenticator({ keys, signIn, attempts, accessTokens, runTokens, runGoesOn, acceptDevelopmentKeys, now });
     cleanUp.push(() => authenticator.close());
     const limiter = createRateLimiter({
       redis,

@@ -19,6 +19,7 @@ import {
 } from '#gateway';
 import type { A2aTail } from './ending.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
+import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
 import { resolveAgent } from './resolve.ts';
 import { createSendTalk, type SendTalkDeps } from './send-talk.ts';
@@ -53,6 +54,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
       const { service } = resolveAgent(catalog, name);
       const task = ask.taskId === null ? null : await tasks.find(keyOf(service, ask.taskId), ownerOf(caller));
       if (ask.taskId !== null && task === null) throw new GatewayError('invalid_request', 'There is no such task', { param: 'task_id' });
+      const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));
       const params = { message: messageOf(ask) };
       const covered = task !== null && followUpOf(catalog, task) === 'covered';
       const talk = createSendTalk(deps, {
@@ -72,7 +74,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         primitive: 'agent',
         caller,
         requestId,
-        targets: [task === null ? name : pinned(task.offerId)],
+        targets: [last === null ? name : pinned(last.offerId)],
         preferences: NO_PREFERENCES,
         stickyKey: ask.contextId === null ? null : `${caller.account} a2a ${ask.contextId}`,
         images: 0,

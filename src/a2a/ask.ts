@@ -32,8 +32,8 @@ export interface Ask {
 export interface Out {
   /** An event of a stream that goes on. Resolves when more can be written. */
   event(text: string): Promise<void>;
-  /** The result, or the last event of a stream. */
-  result(text: string): Promise<void>;
+  /** The result, or the last event of a stream. `headers` are those of a reply that is no stream. */
+  result(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** Any thrown value, as the wire says it. */
   fail(thrown: unknown): Promise<void>;
   /** An error in the words of the agent. */

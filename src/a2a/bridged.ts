@@ -16,7 +16,7 @@ import {
   type Tasks,
 } from '#gateway';
 import type { Ask, Out } from './ask.ts';
-import { withCost } from './metadata.ts';
+import { costHeaders, withCost } from './metadata.ts';
 import { keptTask, keptText, type Once } from './once.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import type { PaymentTasks } from './payment-required.ts';
@@ -75,7 +75,9 @@ export async function runBridged(deps: BridgedDeps, { service, speaker, name }: 
     } catch (error) {
       if (call === null || !asksForMoney(error)) throw error;
       const amount = call.candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), call.candidates[0]!.estimate);
-      await out.result(deps.payments.unpaid({ account: caller.account, service, contextId }, toGatewayError(error), amount, ask.version));
+      await out.result(
+        deps.payments.unpaid({ account: caller.account, service, contextId, taskId: null }, toGatewayError(error), amount, ask.version),
+      );
       return null;
     }
   });
@@ -99,7 +101,7 @@ async function whole({ deps, ask, call, contextId, out }: Answer): Promise<strin
     if (finish === 'failed') throw new GatewayError('provider_unavailable', error ?? 'The work failed');
     const message = { messageId: call.id, contextId, role: 'ROLE_AGENT', parts: joined(parts).map(toA2aPart), ...metadataOf(frame) };
     const text = withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame);
-    await out.result(text);
+    await out.result(text, costHeaders(call.id, frame));
     return keptText(text, null, frame.settlement.charged > 0n);
   }
   return null;

@@ -23,26 +23,31 @@ interface ListParams {
 
 /**
  * `ListTasks`: the caller's own tasks as they are noted here, since an agent knows nothing of whose they are; each as its agent shows it. One that its agent
- * does not show any more is shown by what is noted.
+ * does not show any more, or that is very large, is shown by what is noted.
  */
 export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
   const service = deps.nameOf(ask.service);
   const { pageSize, pageToken, contextId, state, since, historyLength, includeArtifacts } = readList(ask.params);
   const query = { primitive: 'agent', service, contextId, state, since, after: pageToken, limit: pageSize } as const;
   const page = await deps.tasks.list(ownerOf(ask.caller), query);
-  const tasks: unknown[] = [];
+  const tasks: string[] = [];
+  let chars = 0;
   for (let from = 0; from < page.tasks.length; from += AT_ONCE) {
     const group = page.tasks.slice(from, from + AT_ONCE);
-    tasks.push(...(await Promise.all(group.map((task) => shown(deps, ask, task, historyLength, gone)))));
+    const full = chars > LIST_CHARS_MAX;
+    const seen = await Promise.all(group.map((task) => (full ? notedTask(task) : shown(deps, ask, task, historyLength, gone))));
+    const texts = seen.map((task) => JSON.stringify(includeArtifacts ? task : withoutArtifacts(task as JsonObject)));
+    chars += texts.reduce((sum, { length }) => sum + length, 0);
+    tasks.push(...texts);
   }
-  const result = {
-    tasks: includeArtifacts ? tasks : tasks.map((task) => withoutArtifacts(task as JsonObject)),
-    nextPageToken: page.next ?? '',
-    pageSize,
-    totalSize: page.total,
-  };
-  await out.result(JSON.stringify(result));
+  const rest = JSON.stringify({ nextPageToken: page.next ?? '', pageSize, totalSize: page.total });
+  await out.result(`{"tasks":[${tasks.join(',')}],${rest.slice(1)}`);
 }
+
+/** Of all tasks of a page together: what comes after that is shown by what is noted. */
+const LIST_CHARS_MAX = 16 * 1024 * 1024;
+/** Of one task, as long as several are asked for. */
+const SHOWN_BYTES_MAX = 8 * 1024 * 1024;
 
 async function shown(
   deps: RunTaskDeps,
@@ -63,7 +68,7 @@ async function shown(
         requestId,
         target: pinned(task.offerId),
         method: 'tasks/get',
-        converse: createTaskTalk(deps, ask, task).converse,
+        converse: createTaskTalk({ ...deps, replyBytesMax: Math.min(deps.replyBytesMax, SHOWN_BYTES_MAX) }, ask, task).converse,
         timeoutMs: SHOW_MS,
       },
       gone,

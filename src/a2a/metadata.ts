@@ -6,13 +6,27 @@ const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
  * A reply with what it cost in the metadata of its task, message or update, as the results of MCP have it in `_meta`. `settled` is null while the work goes
  * on: then only the call is named.
  */
-export function withCost(text: string, callId: string, settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null): string {
-  const cost = settled === null ? {} : { cost: formatUsd(settled.settlement.charged), currency: 'USDC' };
+export function withCost(text: string, callId: string, settled: Pick<SettledFrame, 'settlement' | 'runCost' | 'receipt'> | null): string {
+  const cost = settled === null ? {} : costOf(settled);
   return withMetadata(text, {
     'tollgate/generation': JSON.stringify({ id: callId, ...cost }),
     // What an agent writes there itself is no receipt of this gateway.
     'tollgate/receipt': settled?.receipt ? JSON.stringify(settled.receipt) : null,
   });
+}
+
+/** `cost` is the call's own; `run_cost` has all that were made under it in it, where there could be any. */
+export function costOf({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>) {
+  return { cost: formatUsd(settlement.charged), ...(runCost === undefined ? {} : { run_cost: formatUsd(runCost) }), currency: 'USDC' };
+}
+
+/** The same in the headers of a reply that is no stream, as chat has it. */
+export function costHeaders(callId: string, settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null): Readonly<Record<string, string>> {
+  return {
+    'x-generation-id': callId,
+    ...(settled === null ? {} : { 'x-cost-usd': formatUsd(settled.settlement.charged) }),
+    ...(settled?.receipt ? { 'x-receipt': settled.receipt } : {}),
+  };
 }
 
 /** A result or an event of either version, with members set in the `metadata` of what it holds: JSON text, null removes. */

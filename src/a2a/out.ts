@@ -48,15 +48,15 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
       begun = true;
       await answer.events(Buffer.from(eventText(around(text))));
     },
-    async result(text) {
+    async result(text, headers = {}) {
       if (streams) {
         // Also a single event is a stream to a client that asked for one.
         await answer.events(NOTHING);
         answer.end(around(text), 200);
       } else if (bare) {
         const task = bareFromResult(JSON.parse(text));
-        answer.end(task === null ? text : JSON.stringify(task), 200);
-      } else answer.end(around(text), 200, type);
+        answer.end(task === null ? text : JSON.stringify(task), 200, headers);
+      } else answer.end(around(text), 200, { ...headers, ...type });
     },
     async fail(thrown) {
       const told = worthTelling(thrown);

@@ -1,4 +1,5 @@
 import { formatUsd, type GatewayError, type MicroUsd, type PaymentTerms, type Seals } from '#gateway';
+import { ID_CHARS_MAX } from './wire/read-send.ts';
 import type { A2aVersion } from './wire/version.ts';
 import { taskTo03 } from './wire/translate-task.ts';
 
@@ -6,16 +7,24 @@ import { taskTo03 } from './wire/translate-task.ts';
 export interface PaymentTasks {
   /** The task that a caller gets whose money does not reach, as the result of a send in the client's version, JSON text. */
   unpaid(
-    of: { readonly account: string; readonly service: string; readonly contextId: string | null },
+    of: {
+      readonly account: string;
+      readonly service: string;
+      readonly contextId: string | null;
+      /** The task that the message was to go on with; null for a new one. */
+      readonly taskId: string | null;
+    },
     error: GatewayError,
     amount: MicroUsd,
     version: A2aVersion,
   ): string;
-  /** Whether an id is of such a task of this account. */
-  isOne(account: string, taskId: string): boolean;
+  /** What the message went on with that such a task of this account stands for, null for a new one; undefined for an id that is of none. */
+  goesOnWith(account: string, taskId: string): string | null | undefined;
 }
 
 const PREFIX = 'unpaid-';
+/** Of the one message of such a task. */
+const SUFFIX = '-1';
 
 /** Tasks of the x402 extension for A2A (v0.2): `input-required`, with the terms in the metadata of its status message. */
 export function createPaymentTasks({
@@ -28,7 +37,7 @@ export function createPaymentTasks({
   readonly now: () => number;
 }): PaymentTasks {
   return {
-    unpaid({ account, service, contextId }, error, amount, version) {
+    unpaid({ account, service, contextId, taskId }, error, amount, version) {
       const required = terms.required({
         error: error.message,
         resource: {
@@ -38,10 +47,12 @@ export function createPaymentTasks({
         },
         amount,
       });
-      const id = `${PREFIX}${seals.seal(account, now())}`;
+      const whole = `${PREFIX}${seals.seal(account, [taskId])}`;
+      // The longest ids do not fit into another.
+      const id = whole.length + SUFFIX.length <= ID_CHARS_MAX ? whole : `${PREFIX}${seals.seal(account, [null])}`;
       const context = contextId ?? id;
       const message = {
-        messageId: `${id}-1`,
+        messageId: `${id}${SUFFIX}`,
         contextId: context,
         taskId: id,
         role: 'ROLE_AGENT',
@@ -55,6 +66,9 @@ export function createPaymentTasks({
       };
       return JSON.stringify(version === '1.0' ? { task } : taskTo03(task));
     },
-    isOne: (account, taskId) => taskId.startsWith(PREFIX) && seals.open(account, taskId.slice(PREFIX.length)) !== null,
+    goesOnWith(account, taskId) {
+      const sealed = taskId.startsWith(PREFIX) ? seals.open(account, taskId.slice(PREFIX.length)) : null;
+      return Array.isArray(sealed) ? (sealed[0] as string | null) : undefined;
+    },
   };
 }

@@ -17,8 +17,9 @@ import {
 } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
+import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
-import { withCost } from './metadata.ts';
+import { costHeaders, withCost } from './metadata.ts';
 import { keptTask, keptText, type Once } from './once.ts';
 import type { PaymentTasks } from './payment-required.ts';
 import type { Push } from './push-door.ts';
@@ -79,7 +80,9 @@ async function run(
   });
   let call: Call | null = null;
   try {
-    call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, await stickyOffer(deps, ask, fields, service)), callId);
+    // Another provider knows nothing of the context.
+    const last = await lastInContext(deps.tasks, ask.caller, service, fields.contextId);
+    call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, last?.offerId ?? null), callId);
     for await (const frame of deps.pipeline.run(call, NEVER)) {
       if (frame.type === 'data') await out.event(Buffer.from(frame.bytes).toString());
       if (frame.type !== 'settled') continue;
@@ -94,7 +97,14 @@ async function run(
     const amount =
       call.candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), call.candidates[0]!.estimate) + call.lendable;
     const { account } = ask.caller;
-    await out.result(deps.payments.unpaid({ account, service, contextId: fields.contextId }, toGatewayError(error), amount, ask.version));
+    await out.result(
+      deps.payments.unpaid(
+        { account, service, contextId: fields.contextId ?? task?.contextId ?? null, taskId: task?.taskId ?? null },
+        toGatewayError(error),
+        amount,
+        ask.version,
+      ),
+    );
     return null;
   }
 }
@@ -113,7 +123,7 @@ async function write(call: Call, settled: SettledFrame, out: Out): Promise<strin
   }
   const over = event?.kind === 'message' || isTerminal(event?.state ?? null);
   const shown = call.free === null ? withCost(text, call.id, over ? settled : null) : text;
-  await out.result(shown);
+  await out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
   if (event?.kind === 'task' || event?.kind === 'message')
     return keptText(shown, event.kind === 'task' ? taskId : null, settled.settlement.charged > 0n);
   return taskId === null ? null : keptTask(taskId);
@@ -125,13 +135,22 @@ function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pi
   return { pushes: true, onTask: ({ service, taskId }) => push.keep(ask, service, taskId, pushConfig) };
 }
 
-/** A message to a task that waits for money is a new one: the task is nobody's. */
+/** A message to a task that waits for money is what could not be sent then: that task is nobody's. */
 function withoutUnpaid({ payments }: RunSendDeps, ask: Ask, { taskId }: SendParams): { readonly ask: Ask; readonly taskId: string | null } {
-  if (taskId === null || !payments.isOne(ask.caller.account, taskId)) return { ask, taskId };
+  const meant = taskId === null ? undefined : payments.goesOnWith(ask.caller.account, taskId);
+  if (meant === undefined) return { ask, taskId };
   const { message, ...rest } = ask.params;
-  const { taskId: _unpaid, ...said } = message as Record<string, unknown>;
-  const params = { message: said, ...rest };
-  return { ask: { ...ask, params, paramsText: JSON.stringify(params) }, taskId: null };
+  const { taskId: _unpaid, contextId, ...said } = message as Record<string, unknown>;
+  const params = {
+    message: {
+      ...said,
+      ...(meant === null ? {} : { taskId: meant }),
+      // One that had no context was given its own id for that.
+      ...(contextId === undefined || contextId === taskId ? {} : { contextId }),
+    },
+    ...rest,
+  };
+  return { ask: { ...ask, params, paramsText: JSON.stringify(params) }, taskId: meant };
 }
 
 /** An agent knows nothing of whose its tasks are: what a message refers to has to be the caller's own. */
@@ -140,13 +159,6 @@ async function refuseForeignTasks({ tasks }: RunSendDeps, { caller }: Ask, servi
   const found = await Promise.all([...new Set(ids)].map(async (id) => ({ id, task: await tasks.find(keyOf(service, id), owner) })));
   const missing = found.find(({ task }) => task === null);
   if (missing) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: missing.id.slice(0, ID_CHARS_MAX) } });
-}
-
-/** The provider that served this context before: another one knows nothing of it. */
-async function stickyOffer({ tasks }: RunSendDeps, ask: Ask, { contextId }: SendParams, service: string): Promise<string | null> {
-  if (contextId === null) return null;
-  const page = await tasks.list(ownerOf(ask.caller), { primitive: 'agent', service, contextId, limit: 1 });
-  return page.tasks[0]?.offerId ?? null;
 }
 
 function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: SendTalk, covered: boolean, sticky: string | null): CallRequest {

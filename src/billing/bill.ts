@@ -61,6 +61,8 @@ export interface SettledFrame {
   readonly settlement: Settlement;
   readonly usage: Usage | null;
   readonly provider: string;
+  /** Charged for this call and for all that were made under it; absent where none could be. Those that go on count with all that they hold. */
+  readonly runCost?: MicroUsd;
   /** Compact JWS, where one was asked for. */
   readonly receipt: string | null;
   readonly tail: unknown;
@@ -149,7 +151,9 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
     const { settlement, before } = settled;
     // What somebody else settled was told by him.
     resolve('settled', before ? NOTHING : settlement, end, null);
-    return { type: 'settled', settlement, usage: end.usage, provider: end.provider, receipt: options.receipt(call, end, settlement), tail: end.tail };
+    const { usage, provider, tail } = end;
+    const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : {};
+    return { type: 'settled', settlement, ...runCost, usage, provider, receipt: options.receipt(call, end, settlement), tail };
   };
   const fail = async (error: unknown): Promise<void> => {
     try {
@@ -203,6 +207,12 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
     signal.removeEventListener('abort', leave);
     await frames.return?.();
   }
+}
+
+/** Nothing where the database is away: what is charged is settled, and shown with the call's record. */
+async function runCostOf(ledger: Pick<Ledger, 'find'>, id: string, { charged }: Settlement): Promise<Pick<SettledFrame, 'runCost'>> {
+  const record = await ledger.find(id).catch(() => null);
+  return record === null ? {} : { runCost: charged + record.lent };
 }
 
 /** Locks the call as asked, or what of it the account can pay. */

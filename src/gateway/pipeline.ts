@@ -231,7 +231,11 @@ async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGe
     throw error;
   } finally {
     // What fails now was told by whoever settles it.
-    while (!over) over = await iterator.next().then(({ done }) => done === true, () => true);
+    while (!over)
+      over = await iterator.next().then(
+        ({ done }) => done === true,
+        () => true,
+      );
   }
 }
 
@@ -267,7 +271,7 @@ function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): Mi
     'unprocessable',
     `The budget of ${formatUsd(budget)} USDC is less than what this call alone may cost: ${formatUsd(own)} USDC`,
     {
-      param: 'budget',
+      param: 'max_cost',
     },
   );
 }

@@ -14,6 +14,7 @@ import { budgetAt, periodAt } from './spend-period.ts';
 /** The longest that a key revoked by another gateway may still be accepted here. */
 const CACHE_TTL_MS = 1_000;
 const CACHED_KEYS_MAX = 20_000;
+const ENDED_RUNS_MAX = 20_000;
 
 export interface AuthenticatorOptions {
   readonly keys: Pick<KeyStore, 'find' | 'onChange'>;
@@ -23,6 +24,8 @@ export interface AuthenticatorOptions {
   readonly attempts: Attempts;
   /** null or absent where no calls are made under calls. */
   readonly runTokens?: RunTokens | null;
+  /** Whether a call goes on under which an agent may call, asked for with each of its requests. Default: it does. */
+  readonly runGoesOn?: (parent: string) => Promise<boolean>;
   /** False in production: keys of play money are refused as if unknown. */
   readonly acceptDevelopmentKeys: boolean;
   readonly now: () => number;
@@ -58,7 +61,7 @@ interface Lookup {
  * so that a revocation by any gateway is effective within that second; changes by this process are effective at once.
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { keys, signIn, accessTokens = null, runTokens = null, attempts, acceptDevelopmentKeys, now } = options;
+  const { keys, signIn, accessTokens = null, runTokens = null, runGoesOn = async () => true, attempts, acceptDevelopmentKeys, now } = options;
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
   const stop = keys.onChange((hash) => {
@@ -108,11 +111,24 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return look(hash, address);
   };
 
+  /** A call that is over stays so. */
+  const endedRuns = new Set<string>();
+  const goesOn = async (parent: string): Promise<boolean> => {
+    if (endedRuns.has(parent)) return false;
+    if (await runGoesOn(parent)) return true;
+    if (endedRuns.size >= ENDED_RUNS_MAX) endedRuns.delete(endedRuns.values().next().value!);
+    endedRuns.add(parent);
+    return false;
+  };
+
   /** Who acts under a running call may do what the key may with which that call was made, for as long as the key may. */
   const byRun = async (text: string, address: string, runs: boolean): Promise<Caller> => {
     const grant = runTokens?.open(text) ?? null;
     if (grant === null) throw invalidKey();
     if (!runs) throw new GatewayError('permission_denied', 'A run token is for calls of models, tools and agents alone: use an API key here');
+    // Also what is free is for the run alone.
+    if (!(await goesOn(grant.parent)))
+      throw new GatewayError('permission_denied', 'The call that this run token was given with is over: it opens nothing any more');
     const caller = grant.key === null ? { account: grant.account, key: null, wallet: null } : await byKey('', grant.key, address);
     if (caller.account !== grant.account) throw invalidKey();
     return { ...caller, run: { parent: grant.parent } };

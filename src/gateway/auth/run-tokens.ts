@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createSealedTexts } from '../webhooks/sealed-text.ts';
 
 /** Whose call a run token is for. */
 export interface RunGrant {
@@ -11,7 +11,7 @@ export interface RunGrant {
 
 /**
  * Credentials that the gateway gives to an agent with a call: who presents one may call in the consumer's name, paid from that call's lock alone, while
- * it is held. Nothing is stored: the text is sealed.
+ * it is held. Nothing is stored: the text is sealed, so that the agent does not learn from it whose name that is.
  */
 export interface RunTokens {
   issue(grant: RunGrant, expiresAt: number): string;
@@ -21,23 +21,18 @@ export interface RunTokens {
 
 export const RUN_TOKEN_PREFIX = 'svc-run-v1-';
 const TEXT_MAX = 1_024;
+const PURPOSE = 'run token';
 
+/** `secret`: 32 bytes that all gateways of one installation share. */
 export function createRunTokens({ secret, now }: { readonly secret: Buffer; readonly now: () => number }): RunTokens {
-  const tagOf = (payload: string) => createHmac('sha256', secret).update(payload).digest();
+  const texts = createSealedTexts(secret);
   return {
-    issue({ parent, account, key }, expiresAt) {
-      const payload = Buffer.from(JSON.stringify([expiresAt, parent, account, key])).toString('base64url');
-      return `${RUN_TOKEN_PREFIX}${payload}.${tagOf(payload).toString('base64url')}`;
-    },
+    issue: ({ parent, account, key }, expiresAt) => RUN_TOKEN_PREFIX + texts.seal(PURPOSE, JSON.stringify([expiresAt, parent, account, key])),
     open(text) {
       if (!text.startsWith(RUN_TOKEN_PREFIX) || text.length > TEXT_MAX) return null;
-      const dot = text.indexOf('.', RUN_TOKEN_PREFIX.length);
-      if (dot === -1) return null;
-      const payload = text.slice(RUN_TOKEN_PREFIX.length, dot);
-      const tag = Buffer.from(text.slice(dot + 1), 'base64url');
-      const right = tagOf(payload);
-      if (tag.length !== right.length || !timingSafeEqual(tag, right)) return null;
-      const [expiresAt, parent, account, key] = JSON.parse(Buffer.from(payload, 'base64url').toString()) as [number, string, string, string | null];
+      const opened = texts.open(PURPOSE, text.slice(RUN_TOKEN_PREFIX.length));
+      if (opened === null) return null;
+      const [expiresAt, parent, account, key] = JSON.parse(opened) as [number, string, string, string | null];
       return expiresAt > now() ? { parent, account, key } : null;
     },
   };

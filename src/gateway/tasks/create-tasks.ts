@@ -43,6 +43,8 @@ const PUT = loadStatement(import.meta.url, './sql/put-task.sql');
 const JOIN = loadStatement(import.meta.url, './sql/join-task.sql');
 const ADD_CALL = loadStatement(import.meta.url, './sql/add-call.sql');
 const FIND_ALL = loadStatement(import.meta.url, './sql/find-tasks.sql');
+const LAST_IN = loadStatement(import.meta.url, './sql/last-in-context.sql');
+const HAS_CONTEXT = loadStatement(import.meta.url, './sql/has-context.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-tasks.sql');
 const COUNT = loadStatement(import.meta.url, './sql/count-tasks.sql');
 const COUNT_LIVE = loadStatement(import.meta.url, './sql/count-live-tasks.sql');
@@ -124,6 +126,13 @@ export function createTasks(options: TasksOptions): KeptTasks {
     async findAll(primitive, taskId, { account, run }) {
       if (!isStorable(taskId)) return [];
       return (await database.query(FIND_ALL, [primitive, taskId, account, run, FOUND_MAX])).map(toTaskRow).map(toTask);
+    },
+
+    async lastIn({ account, run }, { primitive, service, contextId }) {
+      if (!isStorable(contextId) || !isStorable(service)) return null;
+      const [row] = await database.query(LAST_IN, [contextId, primitive, service, account, run]);
+      if (row) return toTask(toTaskRow(row));
+      return (await database.query(HAS_CONTEXT, [contextId, primitive, service])).length > 0 ? 'foreign' : null;
     },
 
     list: (owner, query) => list(database, owner, query),

@@ -109,6 +109,11 @@ export interface Tasks {
   find(key: TaskKey, owner: TaskOwner): Promise<Task | null>;
   /** The owner's tasks with this id, of whatever service; at most ten. */
   findAll(primitive: Primitive, taskId: string, owner: TaskOwner): Promise<readonly Task[]>;
+  /** The owner's that was changed last in a context of a service; `foreign` where all that are in it are others', null where there are none. */
+  lastIn(
+    owner: TaskOwner,
+    context: { readonly primitive: Primitive; readonly service: string; readonly contextId: string },
+  ): Promise<Task | 'foreign' | null>;
   /** The owner's, changed last first. */
   list(owner: TaskOwner, query: TaskQuery): Promise<TaskPage>;
   /**

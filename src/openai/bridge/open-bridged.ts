@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto';
 import {
   type Call,
+  type Caller,
   capCost,
   type CallRequest,
   type Conversation,
@@ -34,7 +36,7 @@ export function openBridged(
   context: ChatContext,
 ): OpenChat {
   refuseUnsupported(body);
-  const ask = toAsk(body, { primitive: speaker.primitive, session: sessionOf(body, context.headers), limits });
+  const ask = toAsk(body, { primitive: speaker.primitive, session: ownSession(context.caller, sessionOf(body, context.headers)), limits });
   const maxCost = maxCostOf(body);
   const { caller, requestId } = context;
   const traceparent = context.headers['traceparent'];
@@ -58,6 +60,11 @@ export function openBridged(
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return { about, frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }) };
   };
+}
+
+/** Names of sessions are the client's own, and often short: as contexts of an agent they must not be those of others. */
+function ownSession({ account, run }: Caller, session: string | null): string | null {
+  return session === null ? null : `session-${hash('sha256', JSON.stringify([account, run?.parent ?? null, session])).slice(0, 40)}`;
 }
 
 const firstOf = (call: Call): Offer => call.candidates[0]!.offer;

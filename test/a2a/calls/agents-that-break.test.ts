@@ -27,15 +27,23 @@ const BREAKS: Readonly<Record<string, Break>> = {
   'a request': answer(200, json, '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}'),
   'neither a task nor a message': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":{"surprise":true}}'),
   'a result that is a number': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":7}'),
-  'a result and an error': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"x","status":{"state":3}}},"error":{"code":1,"message":"x"}}'),
-  'a task without an id': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":{"task":{"status":{"state":"TASK_STATE_COMPLETED"}}}}'),
-  'a task whose id is too long': answer(
+  'a result and an error': answer(
     200,
     json,
-    JSON.stringify({ jsonrpc: '2.0', id: 1, result: taskResult('x'.repeat(257), 'COMPLETED') }),
+    '{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"x","status":{"state":3}}},"error":{"code":1,"message":"x"}}',
   ),
-  'a task whose id is half a pair': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"\\ud800","status":{"state":"TASK_STATE_COMPLETED"}}}}'),
-  'a task whose id has a NUL': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"a\\u0000b","status":{"state":"TASK_STATE_COMPLETED"}}}}'),
+  'a task without an id': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":{"task":{"status":{"state":"TASK_STATE_COMPLETED"}}}}'),
+  'a task whose id is too long': answer(200, json, JSON.stringify({ jsonrpc: '2.0', id: 1, result: taskResult('x'.repeat(257), 'COMPLETED') })),
+  'a task whose id is half a pair': answer(
+    200,
+    json,
+    '{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"\\ud800","status":{"state":"TASK_STATE_COMPLETED"}}}}',
+  ),
+  'a task whose id has a NUL': answer(
+    200,
+    json,
+    '{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"a\\u0000b","status":{"state":"TASK_STATE_COMPLETED"}}}}',
+  ),
   'an empty stream': answer(200, { 'content-type': 'text/event-stream' }, ''),
   'a stream of comments': answer(200, { 'content-type': 'text/event-stream' }, ': hello\n\n: hello\n\n'),
   'a stream of garbage': answer(200, { 'content-type': 'text/event-stream' }, 'data: {"jsonrpc":"2.0",\n\n'),
@@ -63,7 +71,9 @@ test.each(Object.keys(BREAKS))('%s: an error in words, and nothing charged', asy
         expect(refused, wire.name).not.toBeNull();
         expect(refused!.message).not.toMatch(/secret|undefined|\[object/);
         expect(wire === RPC ? refused!.code : refused!.status, `${wire.name} ${refused!.message}`).toBe(wire === RPC ? -32_017 : 502);
-        const opened = await talk.open('SendStreamingMessage', { message: { messageId: `s ${wire.name} ${name}`, role: 'ROLE_USER', parts: [{ text: 'work' }] } });
+        const opened = await talk.open('SendStreamingMessage', {
+          message: { messageId: `s ${wire.name} ${name}`, role: 'ROLE_USER', parts: [{ text: 'work' }] },
+        });
         if ('next' in opened) await expect(opened.rest()).rejects.toThrow();
         else expect(wire === RPC ? refusalOf(opened)?.code : opened.status).toBe(wire === RPC ? -32_017 : 502);
       }
@@ -94,7 +104,11 @@ test('a stream that is cut, at whatever point: its task goes on, and is charged 
         looks += 1;
         return exchange.result(taskResult(id, looks < 2 ? 'WORKING' : 'COMPLETED').task);
       }
-      const events = [taskResult(id, 'WORKING'), statusEvent(id, 'WORKING'), { artifactUpdate: { taskId: id, contextId: 'c', artifact: { artifactId: 'a', parts: [{ text: 'half' }] } } }];
+      const events = [
+        taskResult(id, 'WORKING'),
+        statusEvent(id, 'WORKING'),
+        { artifactUpdate: { taskId: id, contextId: 'c', artifact: { artifactId: 'a', parts: [{ text: 'half' }] } } },
+      ];
       for (const event of events.slice(0, after)) writeEvent(exchange, event);
       exchange.response.write('data: {"jsonrpc":"2.0","id":1,"result":{"statu', () => exchange.response.destroy());
     });
@@ -163,7 +177,9 @@ test('an event that is too large ends the stream, and not its task', async () =>
     if (exchange.request.method === 'GetTask') return exchange.result(taskResult('large', 'COMPLETED').task);
     writeEvent(exchange, taskResult('large', 'WORKING'));
     const text = 'x'.repeat(1024 * 1024);
-    exchange.response.write('data: {"jsonrpc":"2.0","id":1,"result":{"artifactUpdate":{"taskId":"large","artifact":{"artifactId":"a","parts":[{"text":"');
+    exchange.response.write(
+      'data: {"jsonrpc":"2.0","id":1,"result":{"artifactUpdate":{"taskId":"large","artifact":{"artifactId":"a","parts":[{"text":"',
+    );
     let open = true;
     exchange.response.on('close', () => (open = false));
     const push = () => {

@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
+import { createRunTokens } from '#gateway';
 import { toolToml } from '../../mcp/calls/modern-post.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';
@@ -8,7 +8,10 @@ import { heldBy, MESSAGE_PRICE, refusalOf, REST, RPC, useCallsWorld, WIRES } fro
 import { asAgent, giftOf, type Gift } from './support/nested.ts';
 import { serveRaw, taskResult } from './support/raw-served.ts';
 
-const tools = await startRawMcp(() => '{"content":[{"type":"text","text":"3"}],"resultType":"complete"}', ['{"name":"add","inputSchema":{"type":"object"}}']);
+const tools = await startRawMcp(
+  () => '{"content":[{"type":"text","text":"3"}],"resultType":"complete"}',
+  ['{"name":"add","inputSchema":{"type":"object"}}'],
+);
 afterAll(() => tools.close());
 const calls = useCallsWorld(toolToml({ name: 'calculator', url: tools.url }));
 
@@ -45,7 +48,7 @@ test.each(WIRES)('an agent that may make calls is given a token for them, and it
   expect(sent.message.metadata).toMatchObject({ kept: [1, 2] });
 });
 
-test("an agent that may make none is given nothing, and what a client says of a run does not reach it", async () => {
+test('an agent that may make none is given nothing, and what a client says of a run does not reach it', async () => {
   const { url, agent } = await calls.serve({ version: 'both' });
   const lie = { 'tollgate/run': { token: 'mine', url: 'http://attacker.example' }, other: 1 };
   for (const wire of WIRES) {
@@ -200,43 +203,56 @@ test('an agent that fails is paid nothing, but the calls that were made for it a
   expect(await calls.spent(() => calls.talk(url).task('work'))).toBe(MESSAGE_PRICE);
 });
 
-test('a token that was changed, or made by somebody else, is none', async () => {
+test('a token that was changed, or made by somebody else, is none; and it does not say whose it is', async () => {
   const { spine } = calls.world;
-  const answers: string[] = [];
+  const answers: number[] = [];
+  let told = '';
   const { url } = await serveRaw(
     calls.world,
     working(async ({ token }) => {
-      const [payload = '', tag = ''] = token.slice('svc-run-v1-'.length).split('.');
-      const said = JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown[];
-      const sealed = (value: unknown, secret = 'guess') => {
-        const text = Buffer.from(JSON.stringify(value)).toString('base64url');
-        return `svc-run-v1-${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`;
-      };
-      const foreign = said.map((one) => (one === spine.account ? calls.world.stranger.account : one));
+      const prefix = 'svc-run-v1-';
+      const text = token.slice(prefix.length);
+      told = text + Buffer.from(text, 'base64url').toString('latin1');
+      const guessed = createRunTokens({ secret: Buffer.alloc(32, 7), now: Date.now });
+      const flipped = [0, 1, text.length >> 1, text.length - 2].map((at) => text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1));
       const forged = [
-        `svc-run-v1-${Buffer.from(JSON.stringify(foreign)).toString('base64url')}.${tag}`,
-        sealed(said),
-        sealed(foreign),
-        `${token}x`,
-        token.slice(0, -1),
-        `svc-run-v1-${payload}.`,
-        `svc-run-v1-${payload}`,
-        'svc-run-v1-',
-        'svc-run-v1-.',
-        `svc-run-v1-${'a'.repeat(5_000)}.${tag}`,
+        ...flipped.map((one) => prefix + one),
+        guessed.issue({ parent: 'gen-1', account: spine.account, key: null }, Date.now() + 60_000),
+        `${token}AAAA`,
+        token.slice(0, -4),
+        `${prefix}${text.slice(0, 16)}`,
+        prefix,
+        `${prefix}.`,
+        `${prefix}${'a'.repeat(5_000)}`,
+        token.toUpperCase(),
       ];
-      for (const one of forged) answers.push(String((await asAgent(spine, one).chat()).status));
+      for (const one of forged) answers.push((await asAgent(spine, one).chat()).status);
+      expect((await asAgent(spine, token).tool('calculator')).text).toContain('"3"');
     }),
     NESTED,
   );
-  expect(await calls.spent(() => calls.talk(url).task('work'))).toBe(MESSAGE_PRICE);
-  expect(answers).toHaveLength(10);
-  expect(new Set(answers)).toEqual(new Set(['401']));
+  expect(await calls.spent(() => calls.talk(url).task('work'))).toBe(2n * MESSAGE_PRICE);
+  expect(answers).toEqual(Array.from({ length: 12 }, () => 401));
+  expect(told).not.toContain(spine.account);
+  expect(told).not.toContain('tollgate:local');
 });
 
 test('a token is for calls alone: not for the account, its keys or its balance, and nobody is a provider by it', async () => {
   const { spine } = calls.world;
-  const pages = ['/account/balance', '/balance', '/keys', '/key', '/credits', '/generation?id=x', '/generations', '/account', '/account/keys', '/withdrawals', '/earnings', '/activity'];
+  const pages = [
+    '/account/balance',
+    '/balance',
+    '/keys',
+    '/key',
+    '/credits',
+    '/generation?id=x',
+    '/generations',
+    '/account',
+    '/account/keys',
+    '/withdrawals',
+    '/earnings',
+    '/activity',
+  ];
   const answers: (readonly [string, number])[] = [];
   let refusedDial: unknown = null;
   const { url } = await serveRaw(
@@ -247,9 +263,11 @@ test('a token is for calls alone: not for the account, its keys or its balance, 
       for (const page of ['/keys', '/account/keys', '/credits', '/withdrawals'])
         answers.push([`POST ${page}`, (await spine.post(page, { name: 'mine', label: 'mine' }, { authorization })).status]);
       answers.push(['x-api-key /keys', (await fetch(`${spine.url}/keys`, { headers: { 'x-api-key': token } })).status]);
-      refusedDial = await dialIn({ router: spine.origin, apiKey: token, services: offeredModel({ url: spine.provider.url, name: 'stolen/model', provider: 'Stolen' }) }).catch(
-        (error: unknown) => error,
-      );
+      refusedDial = await dialIn({
+        router: spine.origin,
+        apiKey: token,
+        services: offeredModel({ url: spine.provider.url, name: 'stolen/model', provider: 'Stolen' }),
+      }).catch((error: unknown) => error);
     }),
     NESTED,
   );
@@ -345,7 +363,9 @@ test('runs nest: the budget of the first bounds them all', async () => {
     working(async (gift) => {
       depth += 1;
       if (depth > 12) return;
-      const { text } = await asAgent(spine, gift.token).agent(served.service, `deeper ${depth}`, { metadata: { 'tollgate/max_cost': gift.budget_usd } });
+      const { text } = await asAgent(spine, gift.token).agent(served.service, `deeper ${depth}`, {
+        metadata: { 'tollgate/max_cost': gift.budget_usd },
+      });
       words.push(text);
     }),
   );

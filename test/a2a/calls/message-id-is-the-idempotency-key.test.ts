@@ -4,7 +4,8 @@ import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-ser
 
 const calls = useCallsWorld();
 
-const sends = (received: readonly { readonly body: string }[]) => received.filter(({ body }) => body.includes('"parts"') || body.includes('"content"')).length;
+const sends = (received: readonly { readonly body: string }[]) =>
+  received.filter(({ body }) => body.includes('"parts"') || body.includes('"content"')).length;
 const saying = (messageId: string) => ({ message: { messageId } });
 
 test.each(WIRES)('a message that is sent again has the same outcome, and is charged once: $name', async (wire) => {
@@ -198,7 +199,9 @@ test('an answer that is too long to be kept is not done again either: its task i
         expect(await talk.task(`big ${chars}`, saying('long'))).toMatchObject({ id: first.id, state: 'completed' });
       }
       const words = `echo ${'a'.repeat(90_000)}`;
-      expect(heldBy(await calls.talk(paid.url).sent(words, saying('message')))).toEqual(heldBy(await calls.talk(paid.url).sent(words, saying('message'))));
+      expect(heldBy(await calls.talk(paid.url).sent(words, saying('message')))).toEqual(
+        heldBy(await calls.talk(paid.url).sent(words, saying('message'))),
+      );
       expect((await calls.talk(free.url).sent(words, saying('message'))).error).toBeNull();
       expect((await calls.talk(free.url).sent(words, saying('message'))).error?.message).toMatch(/too long to be kept/);
     }),

@@ -13,7 +13,19 @@ const post = async (url: string, body: string, version: string, key: string, pat
 };
 
 // What agents in other languages take for the members of the protocol: ProtoJSON reads both spellings, Go any case.
-const LOOK_ALIKES = ['task_id', 'TaskId', 'TASKID', 'taskID', 'Task_Id', 'ta\u017fkId', 'tas\u212aId', 'context_id', 'ContextID', 'reference_task_ids', 'MessageId'];
+const LOOK_ALIKES = [
+  'task_id',
+  'TaskId',
+  'TASKID',
+  'taskID',
+  'Task_Id',
+  'ta\u017fkId',
+  'tas\u212aId',
+  'context_id',
+  'ContextID',
+  'reference_task_ids',
+  'MessageId',
+];
 
 test('a member whose name is nearly that of one which counts is refused: an agent could take it for that', async () => {
   const { url, agent } = await calls.serve({ version: 'both' });
@@ -86,7 +98,12 @@ test('names that objects have of their own are names like others', async () => {
   ] as const) {
     const part = version === '1.0' ? `{"text":"task x","xOdd":${odd}}` : `{"kind":"text","text":"task x","xOdd":${odd}}`;
     const message = `{"messageId":"odd ${version}","role":"${version === '1.0' ? 'ROLE_USER' : 'user'}","kind":"message","parts":[${part}],"metadata":${odd},"__proto__":{"taskId":"stolen"}}`;
-    const { status, text } = await post(url, `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{"message":${message.replace(version === '1.0' ? '"kind":"message",' : '', '')},"metadata":${odd}}}`, version, calls.world.spine.key);
+    const { status, text } = await post(
+      url,
+      `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{"message":${message.replace(version === '1.0' ? '"kind":"message",' : '', '')},"metadata":${odd}}}`,
+      version,
+      calls.world.spine.key,
+    );
     expect(status, text).toBe(200);
     expect(text, text).toMatch(/completed/i);
   }

@@ -21,7 +21,9 @@ const PARAMS = {
 test.each([RPC, LEGACY_RPC])('of the same version, parameters reach the agent byte for byte: $name', async ({ version }) => {
   const { url, agent } = await calls.serve({ version: 'both' });
   const method = version === '1.0' ? 'SendMessage' : 'message/send';
-  const reply = await post(url, `{"id":"x","jsonrpc":"2.0","params":${PARAMS[version]},"method":"${method}","extra":{"not":"ours"}}`, { 'a2a-version': version });
+  const reply = await post(url, `{"id":"x","jsonrpc":"2.0","params":${PARAMS[version]},"method":"${method}","extra":{"not":"ours"}}`, {
+    'a2a-version': version,
+  });
   expect(reply.status, await reply.text()).toBe(200);
   const { body } = agent.received.at(-1)!;
   const { id, ...envelope } = JSON.parse(body) as Record<string, unknown>;
@@ -81,7 +83,9 @@ test('nothing of the consumer reaches the agent but what it said: no credential,
   const { key, account } = calls.world.spine;
   for (const wire of WIRES) {
     const talk = calls.talk(url, wire);
-    const params = { message: { messageId: `headers ${wire.name}`, role: wire.version === '1.0' ? 'ROLE_USER' : 'user', parts: [{ kind: 'text', text: 'wait' }] } };
+    const params = {
+      message: { messageId: `headers ${wire.name}`, role: wire.version === '1.0' ? 'ROLE_USER' : 'user', parts: [{ kind: 'text', text: 'wait' }] },
+    };
     if (wire.version === '1.0') delete (params.message.parts[0] as { kind?: string }).kind;
     for (const operation of ['SendMessage'] as const) {
       const configuration = wire.version === '1.0' ? { returnImmediately: true } : { blocking: false };

@@ -23,32 +23,44 @@ function termsOf(reply: Reply): { readonly task: Json; readonly required: Json }
 const unpaidState = (reply: Reply) => String((heldBy(reply)['status'] as Json)['state']);
 const asks = (received: readonly { readonly body: string }[]) => received.filter(({ body }) => body.includes('"text"')).length;
 
-test.each(WIRES)('without money there is a task that waits for it, with the terms; the agent hears nothing, and nothing is kept: $name', async (wire) => {
-  const { url, agent } = await calls.serve({ version: 'both' });
-  const poor = await calls.world.spine.tenant(accountOf('poor', wire), '0.0005');
-  const none = await calls.world.spine.tenant(accountOf('none', wire), '0');
-  for (const { key } of [poor, none]) {
-    const talk = calls.talk(url, wire, key);
-    const reply = await talk.sent('task work', { message: { messageId: 'unpaid', contextId: 'context-1' } });
-    expect(reply.status, reply.text).toBe(200);
-    expect(unpaidState(reply)).toBe(wire === LEGACY_RPC ? 'input-required' : 'TASK_STATE_INPUT_REQUIRED');
-    const { task, required } = termsOf(reply);
-    expect(task['contextId']).toBe('context-1');
-    expect(required).toMatchObject({ x402Version: expect.any(Number) as number, accepts: expect.any(Array) as unknown[], error: expect.any(String) as string });
-    expect(JSON.stringify(required)).toContain('0.001');
-    expect(String(task['id']).length).toBeLessThanOrEqual(256);
-    // No task that there is.
-    expect(refusalOf(await talk.call('GetTask', { id: String(task['id']) }))?.code).toBe(-32_001);
-    if (wire.version === '1.0') expect((await talk.call('ListTasks', {})).json).toMatchObject(wire.binding === 'JSONRPC' ? { result: { tasks: [] } } : { tasks: [] });
-    const stream = await talk.open('SendStreamingMessage', {
-      message: { messageId: 'unpaid-2', role: wire.version === '1.0' ? 'ROLE_USER' : 'user', parts: [wire.version === '1.0' ? { text: 'x' } : { kind: 'text', text: 'x' }] },
-    });
-    if (!('next' in stream)) throw new Error(stream.text);
-    // The codec of the tests knows no 0.3 over HTTP+JSON.
-    if (wire.name !== 'HTTP+JSON 0.3') expect(await stream.rest()).toMatchObject([{ type: 'task', state: 'input-required' }]);
-  }
-  expect(asks(agent.received)).toBe(0);
-});
+test.each(WIRES)(
+  'without money there is a task that waits for it, with the terms; the agent hears nothing, and nothing is kept: $name',
+  async (wire) => {
+    const { url, agent } = await calls.serve({ version: 'both' });
+    const poor = await calls.world.spine.tenant(accountOf('poor', wire), '0.0005');
+    const none = await calls.world.spine.tenant(accountOf('none', wire), '0');
+    for (const { key } of [poor, none]) {
+      const talk = calls.talk(url, wire, key);
+      const reply = await talk.sent('task work', { message: { messageId: 'unpaid', contextId: 'context-1' } });
+      expect(reply.status, reply.text).toBe(200);
+      expect(unpaidState(reply)).toBe(wire === LEGACY_RPC ? 'input-required' : 'TASK_STATE_INPUT_REQUIRED');
+      const { task, required } = termsOf(reply);
+      expect(task['contextId']).toBe('context-1');
+      expect(required).toMatchObject({
+        x402Version: expect.any(Number) as number,
+        accepts: expect.any(Array) as unknown[],
+        error: expect.any(String) as string,
+      });
+      expect(JSON.stringify(required)).toContain('0.001');
+      expect(String(task['id']).length).toBeLessThanOrEqual(256);
+      // No task that there is.
+      expect(refusalOf(await talk.call('GetTask', { id: String(task['id']) }))?.code).toBe(-32_001);
+      if (wire.version === '1.0')
+        expect((await talk.call('ListTasks', {})).json).toMatchObject(wire.binding === 'JSONRPC' ? { result: { tasks: [] } } : { tasks: [] });
+      const stream = await talk.open('SendStreamingMessage', {
+        message: {
+          messageId: 'unpaid-2',
+          role: wire.version === '1.0' ? 'ROLE_USER' : 'user',
+          parts: [wire.version === '1.0' ? { text: 'x' } : { kind: 'text', text: 'x' }],
+        },
+      });
+      if (!('next' in stream)) throw new Error(stream.text);
+      // The codec of the tests knows no 0.3 over HTTP+JSON.
+      if (wire.name !== 'HTTP+JSON 0.3') expect(await stream.rest()).toMatchObject([{ type: 'task', state: 'input-required' }]);
+    }
+    expect(asks(agent.received)).toBe(0);
+  },
+);
 
 test.each([RPC, LEGACY_RPC, REST])('once there is money, a message to that task is a new message: $name', async (wire) => {
   const { url, agent } = await calls.serve({ version: 'both' });
@@ -66,8 +78,23 @@ test.each([RPC, LEGACY_RPC, REST])('once there is money, a message to that task 
   const done = await talk.sent('task work', goesOn);
   expect(unpaidState(done), done.text).toMatch(/completed/i);
   expect(heldBy(done)['id']).not.toBe(task['id']);
-  expect(JSON.stringify(agent.received.at(-1)!.params)).not.toContain('unpaid-"');
+  expect(agent.received.at(-1)!.body).not.toContain('unpaid-');
   expect(asks(agent.received)).toBe(1);
+});
+
+test.each([RPC, LEGACY_RPC, REST])('a message that was to go on with a task does so once there is money: $name', async (wire) => {
+  const { url } = await calls.serve({ version: 'both' });
+  const { spine } = calls.world;
+  const poor = await spine.tenant(accountOf('midway', wire), '0.001');
+  const talk = calls.talk(url, wire, poor.key);
+  const { id, contextId } = await talk.task('ask');
+  const { task } = termsOf(await talk.sent('blue', { message: { taskId: id } }));
+  expect(task['contextId']).toBe(contextId);
+  const credit = { from: treasuryOf('operator'), to: escrowOf(poor.account), amount: 1_000n, memo: '' };
+  await spine.app.ledger.transfer({ id: `midway ${wire.name}`, ...credit });
+  const done = await talk.task('blue', { message: { taskId: task['id'], contextId: task['contextId'] } });
+  expect(done).toMatchObject({ id, state: 'completed' });
+  expect(await spine.app.ledger.balance(escrowOf(poor.account))).toEqual({ available: 0n, locked: 0n });
 });
 
 test('a key that has spent its limit waits for money as an account without any does', async () => {

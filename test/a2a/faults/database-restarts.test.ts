@@ -56,7 +56,7 @@ async function load(talk: Talk, index: number, seen: Seen, stopped: () => boolea
     if (turn % 3 === 0) {
       const reply = await talk.sent(text, { immediately: true });
       if (reply.error) fails(reply);
-      else seen.told.add((last = ((reply.result() as { task: { id: string } }).task.id)));
+      else seen.told.add((last = (reply.result() as { task: { id: string } }).task.id));
     } else if (turn % 3 === 1) {
       const opened = await talk.open('SendStreamingMessage', { message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }] } });
       if (!('next' in opened)) fails(opened);

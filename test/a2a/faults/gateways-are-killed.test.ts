@@ -50,114 +50,118 @@ interface TaskMoney {
   readonly charged: string | null;
 }
 
-test(`${ROUNDS} kills of one of two gateways: no task is charged twice, and none is lost that its client was told of`, { timeout: 60_000 + ROUNDS * 10_000 }, async () => {
-  const agent = await startQuickAgent();
-  onTestFinished(() => agent.close());
-  const cluster = await startProcessCluster({
-    postgresUrl: inject('postgresUrl'),
-    size: 2,
-    toml: TOML + agentBlock({ name: 'quick/agent', endpoint: agent.url }),
-  });
-  onTestFinished(() => cluster.stop());
-  const [first, second] = cluster.gateways as [Gateway, Gateway];
-  const owner = await first.openAccount('crash', 1000);
-  const database = new Client({ connectionString: cluster.databaseUrl });
-  await database.connect();
-  onTestFinished(() => database.end());
+test(
+  `${ROUNDS} kills of one of two gateways: no task is charged twice, and none is lost that its client was told of`,
+  { timeout: 60_000 + ROUNDS * 10_000 },
+  async () => {
+    const agent = await startQuickAgent();
+    onTestFinished(() => agent.close());
+    const cluster = await startProcessCluster({
+      postgresUrl: inject('postgresUrl'),
+      size: 2,
+      toml: TOML + agentBlock({ name: 'quick/agent', endpoint: agent.url }),
+    });
+    onTestFinished(() => cluster.stop());
+    const [first, second] = cluster.gateways as [Gateway, Gateway];
+    const owner = await first.openAccount('crash', 1000);
+    const database = new Client({ connectionString: cluster.databaseUrl });
+    await database.connect();
+    onTestFinished(() => database.end());
 
-  /** By task, what its client was told: of calls the id. */
-  const told = new Map<string, string | null>();
-  /** Calls whose end their client saw, with the cost it was told. */
-  const ended: { readonly id: string; readonly charged: number | null }[] = [];
-  const odd: unknown[] = [];
-  let refused = 0;
-  let stopped = false;
+    /** By task, what its client was told: of calls the id. */
+    const told = new Map<string, string | null>();
+    /** Calls whose end their client saw, with the cost it was told. */
+    const ended: { readonly id: string; readonly charged: number | null }[] = [];
+    const odd: unknown[] = [];
+    let refused = 0;
+    let stopped = false;
 
-  const client = async (index: number) => {
-    const talks = [first, second].map(({ baseUrl }) =>
-      createTalk({ url: `${baseUrl}/a2a/quick/agent`, headers: { authorization: `Bearer ${owner.key}` } }, '1.0', 'JSONRPC'),
-    );
-    let last: string | null = null;
-    for (let turn = 0; !stopped; turn += 1) {
-      const talk = talks[(index + turn) % 2]!;
-      const text = `${turn % 5 === 0 ? 'fail' : 'slow'} ${(turn * 13 + index * 7) % 200}`;
-      try {
-        if (turn % 4 === 0) {
-          const { id, metadata } = await talk.task(text, { immediately: true });
-          told.set((last = id), callOf({ metadata }).id);
-        } else if (turn % 4 === 1) {
-          const stream = await talk.stream(text);
-          for (let event = await stream.next(); event; event = await stream.next()) {
-            if (event.type === 'task') told.set((last = event.id), null);
-            if (event.type === 'status' && TERMINAL.includes(event.state)) ended.push(callOf(event));
+    const client = async (index: number) => {
+      const talks = [first, second].map(({ baseUrl }) =>
+        createTalk({ url: `${baseUrl}/a2a/quick/agent`, headers: { authorization: `Bearer ${owner.key}` } }, '1.0', 'JSONRPC'),
+      );
+      let last: string | null = null;
+      for (let turn = 0; !stopped; turn += 1) {
+        const talk = talks[(index + turn) % 2]!;
+        const text = `${turn % 5 === 0 ? 'fail' : 'slow'} ${(turn * 13 + index * 7) % 200}`;
+        try {
+          if (turn % 4 === 0) {
+            const { id, metadata } = await talk.task(text, { immediately: true });
+            told.set((last = id), callOf({ metadata }).id);
+          } else if (turn % 4 === 1) {
+            const stream = await talk.stream(text);
+            for (let event = await stream.next(); event; event = await stream.next()) {
+              if (event.type === 'task') told.set((last = event.id), null);
+              if (event.type === 'status' && TERMINAL.includes(event.state)) ended.push(callOf(event));
+            }
+          } else if (turn % 4 === 2) {
+            ended.push(callOf(await talk.task('done')));
+          } else if (last !== null) {
+            const reply = await talk.call(turn % 8 === 3 ? 'CancelTask' : 'GetTask', { id: last });
+            // It may be over before it is canceled; and the answer of a gateway that is killed is none.
+            if (reply.error?.code === -32001) odd.push({ lost: last, reply: reply.text });
           }
-        } else if (turn % 4 === 2) {
-          ended.push(callOf(await talk.task('done')));
-        } else if (last !== null) {
-          const reply = await talk.call(turn % 8 === 3 ? 'CancelTask' : 'GetTask', { id: last });
-          // It may be over before it is canceled; and the answer of a gateway that is killed is none.
-          if (reply.error?.code === -32001) odd.push({ lost: last, reply: reply.text });
+        } catch (error) {
+          refused += 1;
+          if (!GONE.test(reasonOf(error))) odd.push(reasonOf(error));
         }
-      } catch (error) {
-        refused += 1;
-        if (!GONE.test(reasonOf(error))) odd.push(reasonOf(error));
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       }
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    };
+    const clients = Array.from({ length: CLIENTS }, (_, index) => client(index));
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const gateway = round % 2 === 0 ? first : second;
+      await new Promise((resolve) => setTimeout(resolve, 100 + ((round * 37) % 250)));
+      await gateway.kill9();
+      await gateway.restart();
     }
-  };
-  const clients = Array.from({ length: CLIENTS }, (_, index) => client(index));
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const gateway = round % 2 === 0 ? first : second;
-    await new Promise((resolve) => setTimeout(resolve, 100 + ((round * 37) % 250)));
-    await gateway.kill9();
-    await gateway.restart();
-  }
-  stopped = true;
-  await Promise.all(clients);
-  expect(odd.slice(0, 5)).toEqual([]);
+    stopped = true;
+    await Promise.all(clients);
+    expect(odd.slice(0, 5)).toEqual([]);
 
-  const stoppedAt = performance.now();
-  await until(async () => {
-    const [row] = (await database.query<{ live: string; held: string }>(OPEN)).rows;
-    return row!.live === '0' && row!.held === '0';
-  }, SETTLED_MS_MAX);
-  const settledMs = Math.round(performance.now() - stoppedAt);
+    const stoppedAt = performance.now();
+    await until(async () => {
+      const [row] = (await database.query<{ live: string; held: string }>(OPEN)).rows;
+      return row!.live === '0' && row!.held === '0';
+    }, SETTLED_MS_MAX);
+    const settledMs = Math.round(performance.now() - stoppedAt);
 
-  const { rows } = await database.query<TaskMoney>(TASKS);
-  const known = new Map(rows.map((row) => [row.task_id, row]));
-  const wrong: unknown[] = [];
-  for (const [id, call] of told) {
-    const row = known.get(id);
-    const due = agent.tasks.get(id)!.state === 'completed' ? PRICE : 0;
-    if (row?.state !== 'settled' || Number(row.charged) !== due || (call !== null && row.call_id !== call)) wrong.push({ told: id, due, row });
-  }
-  // Of the others nobody was told: they are paid, or not.
-  for (const { task_id: id, charged } of rows) {
-    const due = agent.tasks.get(id)!.state === 'completed' ? [0, PRICE] : [0];
-    if (!due.includes(Number(charged ?? 0))) wrong.push({ untold: id, charged });
-  }
-  expect(wrong.slice(0, 5)).toEqual([]);
-  const books = booksOf(first, owner);
-  for (const [index, money] of (await books.calls(ended.map(({ id }) => id))).entries())
-    if (money.state !== 'settled' || money.charged !== ended[index]!.charged) wrong.push({ ended: ended[index], money });
-  expect(wrong.slice(0, 5)).toEqual([]);
+    const { rows } = await database.query<TaskMoney>(TASKS);
+    const known = new Map(rows.map((row) => [row.task_id, row]));
+    const wrong: unknown[] = [];
+    for (const [id, call] of told) {
+      const row = known.get(id);
+      const due = agent.tasks.get(id)!.state === 'completed' ? PRICE : 0;
+      if (row?.state !== 'settled' || Number(row.charged) !== due || (call !== null && row.call_id !== call)) wrong.push({ told: id, due, row });
+    }
+    // Of the others nobody was told: they are paid, or not.
+    for (const { task_id: id, charged } of rows) {
+      const due = agent.tasks.get(id)!.state === 'completed' ? [0, PRICE] : [0];
+      if (!due.includes(Number(charged ?? 0))) wrong.push({ untold: id, charged });
+    }
+    expect(wrong.slice(0, 5)).toEqual([]);
+    const books = booksOf(first, owner);
+    for (const [index, money] of (await books.calls(ended.map(({ id }) => id))).entries())
+      if (money.state !== 'settled' || money.charged !== ended[index]!.charged) wrong.push({ ended: ended[index], money });
+    expect(wrong.slice(0, 5)).toEqual([]);
 
-  const [settlements] = (await database.query<{ n: string; ids: string; charged: string }>(SETTLEMENTS)).rows;
-  expect(settlements!.n).toBe(settlements!.ids);
-  const completed = [...agent.tasks.values()].filter(({ state }) => state === 'completed').length;
-  expect(Number(settlements!.charged)).toBeLessThanOrEqual(completed * PRICE);
-  const [dead] = (await database.query<{ amount: string; until: string }>(DEAD)).rows;
-  expect(Number(dead!.until)).toBeLessThan(Date.now() + 70_000);
-  const locked = Number(dead!.amount);
-  expect(locked).toBeLessThanOrEqual(ROUNDS * CLIENTS * PRICE);
-  expect(await books.account()).toEqual({ locked, balance: 1_000_000_000 - Number(settlements!.charged) - locked });
-  expect(await books.faults()).toEqual([]);
-  console.log(
-    `  ${ROUNDS} kills; ${agent.tasks.size} tasks, ${told.size} told, ${ended.length} ends seen, ${refused} refused; ${completed} completed, ${Number(settlements!.charged) / PRICE} charged; all settled ${settledMs} ms after the last`,
-  );
-  expect(told.size).toBeGreaterThan(ROUNDS * 4);
-  expect(ended.length).toBeGreaterThan(ROUNDS * 4);
-});
+    const [settlements] = (await database.query<{ n: string; ids: string; charged: string }>(SETTLEMENTS)).rows;
+    expect(settlements!.n).toBe(settlements!.ids);
+    const completed = [...agent.tasks.values()].filter(({ state }) => state === 'completed').length;
+    expect(Number(settlements!.charged)).toBeLessThanOrEqual(completed * PRICE);
+    const [dead] = (await database.query<{ amount: string; until: string }>(DEAD)).rows;
+    expect(Number(dead!.until)).toBeLessThan(Date.now() + 70_000);
+    const locked = Number(dead!.amount);
+    expect(locked).toBeLessThanOrEqual(ROUNDS * CLIENTS * PRICE);
+    expect(await books.account()).toEqual({ locked, balance: 1_000_000_000 - Number(settlements!.charged) - locked });
+    expect(await books.faults()).toEqual([]);
+    console.log(
+      `  ${ROUNDS} kills; ${agent.tasks.size} tasks, ${told.size} told, ${ended.length} ends seen, ${refused} refused; ${completed} completed, ${Number(settlements!.charged) / PRICE} charged; all settled ${settledMs} ms after the last`,
+    );
+    expect(told.size).toBeGreaterThan(ROUNDS * 4);
+    expect(ended.length).toBeGreaterThan(ROUNDS * 4);
+  },
+);
 
 /** A connection that is refused or breaks off, and what the other gateway says meanwhile. */
 const GONE = /fetch failed|terminated|other side closed|ECONN|socket|shutting down|still being answered/i;

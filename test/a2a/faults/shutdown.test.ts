@@ -52,7 +52,8 @@ test('tasks that end within the drain limit are told and paid; a new call is ref
   const exit = gateway.term();
   await until(async () => /shutting down/.test((await talks[0]!.sent('done')).error?.message ?? ''));
   for (const id of ids) agent.end(id, 'completed');
-  for (const stream of [...streams, listening]) expect(await endOf(stream)).toMatchObject({ clean: true, last: { type: 'status', state: 'completed' } });
+  for (const stream of [...streams, listening])
+    expect(await endOf(stream)).toMatchObject({ clean: true, last: { type: 'status', state: 'completed' } });
   expect(await exit).toBe(0);
   expect(performance.now() - begun).toBeLessThan(10_000);
   expect(gateway.logs()).not.toMatch(COMPLAINT);

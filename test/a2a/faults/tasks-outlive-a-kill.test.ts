@@ -98,15 +98,23 @@ test(`${TASKS} tasks alive at a kill -9: all that end are settled once and exact
   const ofFate = (fits: (fate: Fate) => boolean | undefined) => begun.filter(({ fate }) => fits(fate) === true);
   await Promise.all([
     finish('afterwards'),
-    inTurn(ofFate(({ canceled }) => canceled), AT_ONCE, async (task) => {
-      expect((await talkOf(task).call('CancelTask', { id: task.id })).error).toBeNull();
-    }),
-    inTurn(ofFate(({ answered }) => answered), AT_ONCE, async (task) => {
-      const { id, contextId } = task;
-      const { state, metadata } = await talkOf(task).task('this one', { message: { taskId: id, contextId } });
-      expect(state).toBe('completed');
-      task.calls.push(callOf({ metadata }).id);
-    }),
+    inTurn(
+      ofFate(({ canceled }) => canceled),
+      AT_ONCE,
+      async (task) => {
+        expect((await talkOf(task).call('CancelTask', { id: task.id })).error).toBeNull();
+      },
+    ),
+    inTurn(
+      ofFate(({ answered }) => answered),
+      AT_ONCE,
+      async (task) => {
+        const { id, contextId } = task;
+        const { state, metadata } = await talkOf(task).task('this one', { message: { taskId: id, contextId } });
+        expect(state).toBe('completed');
+        task.calls.push(callOf({ metadata }).id);
+      },
+    ),
   ]);
 
   // What the agent says now is what it did, whoever asks.

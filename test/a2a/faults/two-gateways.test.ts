@@ -97,7 +97,12 @@ test('looks are shared: no task is looked at twice at once, and its pauses are k
   );
   await until(() => ids.every((id) => (looks.get(id)?.length ?? 0) >= 2));
   agent.onLook = null;
-  const pauses = ids.flatMap((id) => looks.get(id)!.slice(1).map((time, index) => time - looks.get(id)![index]!));
+  const pauses = ids.flatMap((id) =>
+    looks
+      .get(id)!
+      .slice(1)
+      .map((time, index) => time - looks.get(id)![index]!),
+  );
   expect(twice).toEqual([]);
   // Of the longest pause, 1,000 ms, a fifth is left to chance.
   expect(Math.min(...pauses)).toBeGreaterThan(750);

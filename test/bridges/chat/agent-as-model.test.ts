@@ -132,7 +132,7 @@ test('is asked with all roles, files and the context of its session', async () =
         },
       ],
       arguments: null,
-      contextId: 'c-9',
+      contextId: expect.stringMatching(/^session-[0-9a-f]{40}$/),
       taskId: 't-9',
       maxTokens: 20,
       stream: false,

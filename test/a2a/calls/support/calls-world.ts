@@ -63,7 +63,11 @@ export function useCallsWorld(toml = '', options: Omit<SpineOptions, 'toml'> = {
 }
 
 /** What an error answer says, whatever the wire: the status, A2A's code and the words. null where it is none. */
-export function refusalOf({ status, error, json }: Reply): { readonly status: number; readonly code: number | null; readonly message: string } | null {
+export function refusalOf({
+  status,
+  error,
+  json,
+}: Reply): { readonly status: number; readonly code: number | null; readonly message: string } | null {
   if (error) return { status, code: error.code, message: error.message };
   const bare = json as Json | undefined;
   // 0.3 has the error of JSON-RPC on HTTP+JSON, with nothing around it.
@@ -77,5 +81,6 @@ export function heldBy({ json }: Reply): Json {
   return (result['task'] ?? result['message'] ?? result['msg'] ?? result) as Json;
 }
 
-/** The last words of a metadata object about money. */
-export const costOf = (reply: Reply): unknown => ((heldBy(reply)['metadata'] as Json | undefined)?.['tollgate/generation'] as Json | undefined)?.['cost'];
+/** What an answer says that it cost, in USD; undefined where it does not. */
+export const costOf = (reply: Reply): unknown =>
+  ((heldBy(reply)['metadata'] as Json | undefined)?.['tollgate/generation'] as Json | undefined)?.['cost'];

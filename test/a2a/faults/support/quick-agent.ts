@@ -28,7 +28,9 @@ export interface QuickAgent {
   tell(taskId: string): void;
   /** Responses that are open. */
   readonly streams: number;
-  readonly connections: () => Promise<number>;
+  /** Closes connections that are only kept for the next request. */
+  closeIdle(): void;
+  /** Of all tasks. */
   forget(): void;
   close(): Promise<void>;
 }
@@ -108,7 +110,8 @@ export async function startQuickAgent(): Promise<QuickAgent> {
   };
 
   async function answer({ id, method, params }: Request, response: ServerResponse): Promise<void> {
-    const json = (body: object) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
+    const json = (body: object) =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
     const { message } = params;
     if (message) {
       const known = message.taskId === undefined ? undefined : tasks.get(message.taskId);
@@ -172,7 +175,7 @@ export async function startQuickAgent(): Promise<QuickAgent> {
     get streams() {
       return streams;
     },
-    connections: () => new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count)))),
+    closeIdle: () => server.closeIdleConnections(),
     forget: () => tasks.clear(),
     async close() {
       server.close();

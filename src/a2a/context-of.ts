@@ -1,0 +1,13 @@
+import { GatewayError, ownerOf, type Caller, type Task, type Tasks } from '#gateway';
+
+/**
+ * The caller's last task in the context that a message names; null where there is none. To an agent all clients of the gateway are one, and it would tell any
+ * of them what was said in a context: so a context is its first user's alone. Throws GatewayError `invalid_request` for another's.
+ */
+export async function lastInContext(tasks: Pick<Tasks, 'lastIn'>, caller: Caller, service: string, contextId: string | null): Promise<Task | null> {
+  if (contextId === null) return null;
+  const last = await tasks.lastIn(ownerOf(caller), { primitive: 'agent', service, contextId });
+  if (last === 'foreign')
+    throw new GatewayError('invalid_request', 'There is no such context: leave it out to begin one', { param: 'message.contextId' });
+  return last;
+}
