@@ -6,7 +6,7 @@ export interface CutAgent {
   readonly url: string;
   /** By the id of the task, how the agent's work on it ended. */
   readonly outcomes: ReadonlyMap<string, Outcome>;
-  /** The next request that brings bytes is cut when so many have come; null for none. */
+  /** The next message is cut when so many bytes of it have come, with its head; null for none. */
   cutRequestAt: number | null;
   /** Bytes of the last message that came whole, with its head. */
   readonly requestBytes: number;
@@ -71,6 +71,9 @@ interface Request {
   readonly params: { readonly id?: string; readonly message?: { readonly parts: readonly [{ readonly text: string }] } };
 }
 
+/** The first byte of it. */
+const POST = 'P'.charCodeAt(0);
+
 export async function startCutAgent(): Promise<CutAgent> {
   const outcomes = new Map<string, Outcome>();
   const sockets = new Set<Socket>();
@@ -104,7 +107,8 @@ export async function startCutAgent(): Promise<CutAgent> {
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
     socket.on('data', (chunk: Buffer) => {
       bytes = Buffer.concat([bytes, chunk]);
-      if (state.cutRequestAt !== null && bytes.byteLength >= state.cutRequestAt) {
+      // The gateway may ask for the card at any time.
+      if (state.cutRequestAt !== null && bytes[0] === POST && bytes.byteLength >= state.cutRequestAt) {
         state.cutRequestAt = null;
         return void socket.destroy();
       }
