@@ -23,7 +23,7 @@ import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
 import { resolveAgent } from './resolve.ts';
 import { createSendTalk, type SendTalkDeps } from './send-talk.ts';
-import { keyOf } from './tasks-of-agents.ts';
+import { keyOf, versionIn } from './tasks-of-agents.ts';
 
 export interface AgentSpeakerDeps extends SendTalkDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
@@ -58,6 +58,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
       const params = { message: messageOf(ask) };
       const covered = task !== null && followUpOf(catalog, task) === 'covered';
       const talk = createSendTalk(deps, {
+        contextId: ask.contextId,
         operation: 'stream',
         version: '1.0',
         params,
@@ -65,6 +66,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         requestId,
         extensions: null,
         taskId: ask.taskId,
+        begunIn: task === null ? null : versionIn(task.notes),
         later: task?.live === true,
         covered,
         waits: true,
@@ -208,6 +210,7 @@ const INTERRUPTED: ReadonlySet<string> = new Set(['TASK_STATE_INPUT_REQUIRED', '
 const FAILED: ReadonlySet<string> = new Set(['TASK_STATE_FAILED', 'TASK_STATE_REJECTED', 'TASK_STATE_CANCELED']);
 
 /** A name that a stranger gave; nothing where it is none. */
-const nameOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+const nameOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, NAME_CHARS_MAX) : '');
+const NAME_CHARS_MAX = 256;
 
 const countOf = (value: unknown): number => (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0);

@@ -7,7 +7,14 @@ import { GatewayError, ownerOf, type Caller, type Task, type Tasks } from '#gate
 export async function lastInContext(tasks: Pick<Tasks, 'lastIn'>, caller: Caller, service: string, contextId: string | null): Promise<Task | null> {
   if (contextId === null) return null;
   const last = await tasks.lastIn(ownerOf(caller), { primitive: 'agent', service, contextId });
-  if (last === 'foreign')
-    throw new GatewayError('invalid_request', 'There is no such context: leave it out to begin one', { param: 'message.contextId' });
+  if (last === 'foreign') throw foreign();
   return last;
 }
+
+/** Takes a context for the caller before a provider hears of it. Throws GatewayError `invalid_request` where it is somebody else's. */
+export async function claimContext(tasks: Pick<Tasks, 'claim'>, caller: Caller, service: string, contextId: string | null): Promise<void> {
+  if (contextId === null) return;
+  if (!(await tasks.claim(ownerOf(caller), { primitive: 'agent', service, contextId }))) throw foreign();
+}
+
+const foreign = () => new GatewayError('invalid_request', 'There is no such context: leave it out to begin one', { param: 'message.contextId' });

@@ -65,14 +65,20 @@ async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation
   if (typeof tenant === 'string' && tenant !== '') return tenant;
   const taskId = isObject(message) ? message['taskId'] : operation.startsWith('push-') ? (params['taskId'] ?? params['id']) : params['id'];
   if (typeof taskId === 'string' && taskId !== '') {
-    const [task] = await tasks.findAll('agent', taskId, ownerOf(caller));
-    if (task) return task.service;
+    const found = await tasks.findAll('agent', taskId, ownerOf(caller));
+    // Agents choose the ids of their tasks, and one could choose that of another's.
+    if (found.length > 1) throw whichAgent(found.map(({ service }) => service));
+    if (found.length === 1) return found[0]!.service;
     throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
   }
   const names = [...new Set(catalog.offers('agent').map(({ service }) => service))];
   if (names.length === 1) return names[0]!;
   if (names.length === 0) throw unknownAgent('(none)');
-  throw new A2aError(
+  throw whichAgent(names);
+}
+
+function whichAgent(names: readonly string[]): A2aError {
+  return new A2aError(
     'InvalidParams',
     `Which agent? Post to /a2a/<agent>, or name it in metadata["${AGENT_KEY}"] (or tenant): ${names.slice(0, 10).join(', ')}${names.length > 10 ? ', …' : ''}`,
     { param: `metadata["${AGENT_KEY}"]` },

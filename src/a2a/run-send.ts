@@ -25,7 +25,7 @@ import type { PaymentTasks } from './payment-required.ts';
 import type { Push } from './push-door.ts';
 import { resolveAgent } from './resolve.ts';
 import { createSendTalk, type SendAsk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
-import { keyOf } from './tasks-of-agents.ts';
+import { keyOf, versionIn } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { ID_CHARS_MAX, readSend, type SendParams } from './wire/read-send.ts';
 import { isTerminal } from './wire/task-state.ts';
@@ -73,6 +73,8 @@ async function run(
   const talk = createSendTalk(deps, {
     ...ask,
     taskId: task?.taskId ?? null,
+    contextId: fields.contextId,
+    begunIn: task === null ? null : versionIn(task.notes),
     later: task?.live === true,
     covered,
     waits: false,

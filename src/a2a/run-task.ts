@@ -135,7 +135,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
         return null;
       },
     };
-    const talk = createTaskTalk({ ...deps, tasks }, ask, { service, taskId, live: true });
+    const talk = createTaskTalk({ ...deps, tasks }, ask, { service, taskId, live: true, notes });
     try {
       const tail = (await runFree(
         deps.pipeline,

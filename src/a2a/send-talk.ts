@@ -16,10 +16,11 @@ import { agentRequest, type RunGift } from './agent-request.ts';
 import type { Ask } from './ask.ts';
 import type { Cards } from './cards/card-cache.ts';
 import type { CardFacts } from './cards/read-card.ts';
+import { claimContext } from './context-of.ts';
 import { pendingEnd, refusedEnd, toEnd, type A2aTail } from './ending.ts';
 import { chooseLink, type Link } from './link.ts';
 import type { OpenStreams } from './open-streams.ts';
-import { keyOf, sightOf } from './tasks-of-agents.ts';
+import { keyOf, notesOf, sightOf } from './tasks-of-agents.ts';
 import { readEvent, type A2aEvent } from './wire/read-result.ts';
 import { ID_CHARS_MAX } from './wire/read-send.ts';
 import { A2aError } from './wire/a2a-error.ts';
@@ -27,6 +28,7 @@ import { isInterrupted, isTerminal } from './wire/task-state.ts';
 import { translateError } from './wire/translate-error.ts';
 import { translateResult } from './wire/translate-result.ts';
 import type { Operation } from './wire/methods.ts';
+import type { A2aVersion } from './wire/version.ts';
 
 export interface SendTalkDeps {
   readonly cards: Pick<Cards, 'facts'>;
@@ -47,6 +49,10 @@ export interface SendTalkDeps {
 export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> {
   /** The task that the message goes on with; null for a new one. */
   readonly taskId: string | null;
+  /** The version that this task was begun in. */
+  readonly begunIn?: A2aVersion | null;
+  /** That the message names; null for none. */
+  readonly contextId: string | null;
   /** The message goes on with a task that has not ended. */
   readonly later: boolean;
   /** All that the task costs is charged with its first message, so that this call is a free one. */
@@ -90,7 +96,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   };
 
   /** Notes the task of an event. Throws UpstreamFailure where it is none that this call can be about. */
-  const begin = async (offer: Offer, { taskId, contextId, state }: A2aEvent): Promise<TaskKey> => {
+  const begin = async (offer: Offer, version: A2aVersion, { taskId, contextId, state }: A2aEvent): Promise<TaskKey> => {
     if (taskId === null || taskId.length > ID_CHARS_MAX || taskId.includes('\0') || !taskId.isWellFormed())
       throw broken(`the agent's task has no id of 1 to ${ID_CHARS_MAX} characters`, null);
     if (ask.taskId !== null && taskId !== ask.taskId) throw broken('the agent answered with another task', null);
@@ -105,7 +111,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         provider: offer.provider.id,
         contextId,
         state: state ?? 'submitted',
-        notes: '{}',
+        notes: notesOf(version),
         ttlMs: deps.taskTtlMs,
       },
       // A task that is at its end already is settled with this call.
@@ -162,8 +168,9 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call!.caller), null) : null } : {};
 
   async function* converse(offer: Offer, send: Send, signal: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    await claimContext(tasks, call!.caller, offer.service, ask.contextId);
     const facts = await deps.cards.facts(offer);
-    const link = chooseLink(offer, facts, ask.version);
+    const link = chooseLink(offer, facts, ask.begunIn ?? ask.version);
     const streams = facts.streaming && link.binding !== 'bare';
     if (ask.operation === 'stream' && !streams && !ask.waits)
       throw new A2aError('UnsupportedOperation', `${offer.service} does not stream, as its agent card says: send the message without a stream`);
@@ -207,7 +214,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         const tail: A2aTail = { text, event, error: null, cut: null };
         if (event.kind === 'message') return toEnd(offer, event, tail, ask.later);
         if (key === null) {
-          key = await begin(offer, event);
+          key = await begin(offer, link.version, event);
           unkept = await unkeptOf(ask.onTask?.(key));
         } else if (event.taskId !== key.taskId) throw broken('the agent speaks of another task than before', reply.status);
         else if (event.state !== null && event.state !== state && !isTerminal(event.state)) {

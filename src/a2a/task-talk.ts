@@ -6,7 +6,7 @@ import type { Cards } from './cards/card-cache.ts';
 import { refusedEnd, type A2aTail } from './ending.ts';
 import { chooseLink, type Link } from './link.ts';
 import type { OpenStreams } from './open-streams.ts';
-import { keyOf, sightOf } from './tasks-of-agents.ts';
+import { keyOf, sightOf, versionIn } from './tasks-of-agents.ts';
 import { A2A_ERRORS } from './wire/a2a-error.ts';
 import { isStreaming } from './wire/methods.ts';
 import { readEvent } from './wire/read-result.ts';
@@ -33,11 +33,12 @@ const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, 
 export function createTaskTalk(
   { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
   ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'>,
-  { service, taskId, live }: Pick<Task, 'service' | 'taskId' | 'live'>,
+  { service, taskId, live, notes }: Pick<Task, 'service' | 'taskId' | 'live' | 'notes'>,
 ): Conversation {
   async function* converse(offer: Offer, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     const { operation, version } = ask;
-    const link = chooseLink(offer, await cards.facts(offer), version);
+    const begunIn = versionIn(notes);
+    const link = chooseLink(offer, await cards.facts(offer), begunIn ?? version);
     const key = keyOf(service, taskId);
     const streams = isStreaming(operation);
     let told = false;
@@ -53,7 +54,8 @@ export function createTaskTalk(
       for await (const said of readAgent(link, reply, replyBytesMax)) {
         if (said.kind === 'error') {
           // An agent that has lost a task does nothing for it any more, and is owed nothing.
-          if (said.error.code === A2A_ERRORS.TaskNotFound.code && live) await tasks.saw(key, { state: 'failed', end: 'free' });
+          const lost = said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
+          if (lost && live) await tasks.saw(key, { state: 'failed', end: 'free' });
           return refusedEnd(translateError(link.version, version, said.error));
         }
         const event = readEvent(link.version, said.value);

@@ -2,9 +2,19 @@ import { type Offer, type Sight, type TaskCall, type TaskKey, type Usage } from 
 import { usageOf } from './ending.ts';
 import type { A2aEvent } from './wire/read-result.ts';
 import { isTerminal } from './wire/task-state.ts';
+import type { A2aVersion } from './wire/version.ts';
 
 /** Notes of a task that no agent keeps: it is an answer of another primitive, and nobody can be asked for it. */
 export const BRIDGED = '{"bridged":true}';
+
+/** Notes of a task that was begun in this version: it is asked for in no other, as an agent of both may keep the tasks of each for themselves. */
+export const notesOf = (version: A2aVersion): string => JSON.stringify({ version });
+
+/** The version that a task was begun in; null for one that does not say. */
+export function versionIn(notes: string): A2aVersion | null {
+  const { version } = JSON.parse(notes) as { readonly version?: unknown };
+  return version === '0.3' || version === '1.0' ? version : null;
+}
 
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });
 

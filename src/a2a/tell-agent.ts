@@ -3,6 +3,7 @@ import { readAgent } from './agent-reply.ts';
 import { agentRequest } from './agent-request.ts';
 import type { Cards } from './cards/card-cache.ts';
 import { chooseLink } from './link.ts';
+import { versionIn } from './tasks-of-agents.ts';
 import { writePushConfig } from './wire/push-config.ts';
 
 export interface TellAgentDeps {
@@ -26,7 +27,7 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
   const facts = offer && task.live ? await cards.facts(offer) : null;
   const url = offer && facts?.push === true && !facts.bare ? ownWebhook(offer, task, task.taskId) : null;
   if (!offer || !facts || url === null) return;
-  const link = chooseLink(offer, facts, '1.0');
+  const link = chooseLink(offer, facts, versionIn(task.notes) ?? '1.0');
   const params = writePushConfig(link.version, { id: 'tollgate', taskId: task.taskId, url, token: null, authentication: null });
   const requestId = `tell-${task.taskId.slice(0, 64)}`;
   await runFree(

@@ -44,6 +44,7 @@ const JOIN = loadStatement(import.meta.url, './sql/join-task.sql');
 const ADD_CALL = loadStatement(import.meta.url, './sql/add-call.sql');
 const FIND_ALL = loadStatement(import.meta.url, './sql/find-tasks.sql');
 const LAST_IN = loadStatement(import.meta.url, './sql/last-in-context.sql');
+const CLAIM_CONTEXT = loadStatement(import.meta.url, './sql/claim-context.sql');
 const HAS_CONTEXT = loadStatement(import.meta.url, './sql/has-context.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-tasks.sql');
 const COUNT = loadStatement(import.meta.url, './sql/count-tasks.sql');
@@ -133,6 +134,11 @@ export function createTasks(options: TasksOptions): KeptTasks {
       const [row] = await database.query(LAST_IN, [contextId, primitive, service, account, run]);
       if (row) return toTask(toTaskRow(row));
       return (await database.query(HAS_CONTEXT, [contextId, primitive, service])).length > 0 ? 'foreign' : null;
+    },
+
+    async claim({ account, run }, { primitive, service, contextId }) {
+      if (!isStorable(contextId) || !isStorable(service)) return false;
+      return (await database.query(CLAIM_CONTEXT, [primitive, service, contextId, account, run, now()])).length > 0;
     },
 
     list: (owner, query) => list(database, owner, query),

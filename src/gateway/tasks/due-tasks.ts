@@ -14,6 +14,8 @@ export interface DueTasks {
   forgetClaims(): Promise<void>;
   /** Removes tasks that ended at `until` or before, at most `limit`; resolves with how many. */
   sweep(until: number, limit: number): Promise<number>;
+  /** Forgets contexts that nobody has used since `until`. Resolves with how many. */
+  sweepContexts(until: number, limit: number): Promise<number>;
 }
 
 export interface Released {
@@ -36,6 +38,7 @@ const CLAIM = {
 const RELEASE = loadStatement(import.meta.url, './sql/release-task.sql');
 const FORGET = loadStatement(import.meta.url, './sql/forget-claims.sql');
 const SWEEP = loadStatement(import.meta.url, './sql/sweep-tasks.sql');
+const SWEEP_CONTEXTS = loadStatement(import.meta.url, './sql/sweep-contexts.sql');
 
 export function createDueTasks(database: Database, { now }: { readonly now: () => number }): DueTasks {
   return {
@@ -56,5 +59,6 @@ export function createDueTasks(database: Database, { now }: { readonly now: () =
       await database.query(FORGET);
     },
     sweep: async (until, limit) => (await database.query(SWEEP, [until, limit])).length,
+    sweepContexts: async (until, limit) => (await database.query(SWEEP_CONTEXTS, [until, limit])).length,
   };
 }

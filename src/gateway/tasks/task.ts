@@ -114,6 +114,11 @@ export interface Tasks {
     owner: TaskOwner,
     context: { readonly primitive: Primitive; readonly service: string; readonly contextId: string },
   ): Promise<Task | 'foreign' | null>;
+  /**
+   * Notes that an owner uses a context of a service; false where somebody else did before, whose it then is. Providers know one client, the gateway, so a
+   * context that two accounts call the same would be one to them.
+   */
+  claim(owner: TaskOwner, context: { readonly primitive: Primitive; readonly service: string; readonly contextId: string }): Promise<boolean>;
   /** The owner's, changed last first. */
   list(owner: TaskOwner, query: TaskQuery): Promise<TaskPage>;
   /**

@@ -50,6 +50,8 @@ const JITTER = 0.2;
 const ABSENT_MS_MAX = 10_000;
 const SWEEP_MS = 60_000;
 const SWEEP_BATCH = 500;
+/** What a provider remembers of a context nobody knows; longer than anybody goes on with one. */
+const CONTEXT_MS = 365 * 24 * 3_600_000;
 
 /**
  * Looks at the tasks that go on, so that their end is seen also where no client asks and no provider tells; gives up those whose time is over; settles
@@ -163,6 +165,7 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     if (Math.abs(now() - sweptAt) < SWEEP_MS) return;
     sweptAt = now();
     for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH && !closed.aborted;) swept = await due.sweep(now() - retentionMs, SWEEP_BATCH);
+    for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH && !closed.aborted;) swept = await due.sweepContexts(now() - CONTEXT_MS, SWEEP_BATCH);
   };
 
   const turn = async () => {

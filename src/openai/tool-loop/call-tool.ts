@@ -5,6 +5,7 @@ import {
   newCallId,
   type Part,
   type PartsEnd,
+  printable,
   type Pipeline,
   type Speaker,
   type AskContext,
@@ -58,6 +59,9 @@ export async function callTool({ service, tool }: ServerTool, call: ToolCall, op
       },
       ask,
     );
+    // Both names may have slashes in them, and a service of another may have the beginning of a tool's.
+    if (request.targets[0] !== service || request.operation !== tool)
+      throw new GatewayError('invalid_model', `The tool ${printable(tool)} of ${printable(service)} cannot be told from a tool of another service`);
     const prepared = await pipeline.prepare({ ...request, parent, timeoutMs }, newCallId());
     callId = prepared.id;
     const said = createSaid();

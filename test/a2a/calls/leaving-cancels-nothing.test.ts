@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LEGACY_RPC, MESSAGE_PRICE, REST, RPC, useCallsWorld, type Wire } from './support/calls-world.ts';
-import { METHOD_OF } from './support/method-of.ts';
+import { METHODS } from '../../../src/a2a/wire/methods.ts';
 
 const calls = useCallsWorld();
 
@@ -12,7 +12,7 @@ function leave(url: string, wire: Wire, text: string, messageId: string) {
       ? { messageId, role: 'ROLE_USER', parts: [{ text }] }
       : { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text }] };
   const rest = wire.binding === 'HTTP+JSON';
-  const body = rest ? { message } : { jsonrpc: '2.0', id: 1, method: METHOD_OF[wire.version].send, params: { message } };
+  const body = rest ? { message } : { jsonrpc: '2.0', id: 1, method: METHODS[wire.version].send, params: { message } };
   const answered = fetch(`${url}${rest ? '/message:send' : ''}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${calls.world.spine.key}`, 'content-type': 'application/json', 'a2a-version': wire.version },

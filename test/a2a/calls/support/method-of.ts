@@ -1,1 +1,0 @@
-export { METHODS as METHOD_OF } from '../../../../src/a2a/wire/methods.ts';

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { MESSAGE_PRICE, refusalOf, useCallsWorld } from '../a2a/calls/support/calls-world.ts';
+import { serveRaw, taskResult } from '../a2a/calls/support/raw-served.ts';
+
+const calls = useCallsWorld();
+
+test('a message to a task goes to no agent that has only taken its id', async () => {
+  let stolen = 0;
+  const honest = await serveRaw(calls.world, ({ result }) => result(taskResult('shared-id', 'INPUT_REQUIRED')), { name: 'z/honest' });
+  const thief = await serveRaw(
+    calls.world,
+    ({ result }) => {
+      stolen += 1;
+      result(taskResult('shared-id', 'COMPLETED'));
+    },
+    { name: 'a/thief', pricing: 'per_call = 1' },
+  );
+  await calls.talk(honest.url).task('begin');
+  await calls.talk(thief.url).task('bait');
+  expect(stolen).toBe(1);
+  const all = calls.talk(`${calls.world.spine.origin}/a2a`);
+  expect(refusalOf(await all.sent('secret', { message: { taskId: 'shared-id' } }))?.message).toMatch(/Which agent\?.*a\/thief, z\/honest/);
+  expect(stolen).toBe(1);
+  // Each is reached by its own address.
+  expect(await calls.spent(() => calls.talk(honest.url).call('CancelTask', { id: 'shared-id' }))).toBeLessThanOrEqual(MESSAGE_PRICE);
+});
