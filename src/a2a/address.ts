@@ -21,7 +21,7 @@ export function readAddress(verb: string, path: string, version: A2aVersion | nu
   // A name that looks like a route of another agent's must not take what is sent to that.
   if (named !== null && !ROUTE_LIKE.test(path)) return named;
   const places: { readonly at: number; readonly service: string }[] = [];
-  for (let at = path.lastIndexOf('/'); at >= 0; at = at === 0 ? -1 : path.lastIndexOf('/', at - 1)) {
+  for (let at = path.lastIndexOf('/'), pieces = 0; at >= 0 && pieces < PIECES_MAX; at = at === 0 ? -1 : path.lastIndexOf('/', at - 1), pieces += 1) {
     const service = at > SERVICE_CHARS_MAX ? null : decode(path.slice(1, at));
     if (service !== null && (at === 0 || isService(service))) places.push({ at, service });
   }
@@ -42,7 +42,9 @@ const VERSIONS = ['0.3', '1.0'] as const;
 /** What every route has that is posted to. */
 const ROUTE_LIKE = /\/(?:message:|tasks\/)/;
 
-/** Percent-encoded. Names of services are shorter, and an address may consist of slashes. */
+/** Of the longest route, with a slash at its end: an address may consist of slashes. */
+const PIECES_MAX = 7;
+/** Percent-encoded. Names of services are shorter. */
 const SERVICE_CHARS_MAX = 1_024;
 
 function decode(text: string): string | null {

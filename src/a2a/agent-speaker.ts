@@ -135,7 +135,10 @@ async function* inParts(talk: AsyncGenerator<Uint8Array, ReplyEnd, undefined>): 
 
 /** Tells what is new in each event: a task that ends shows once more what was streamed before. */
 function createTeller() {
-  const told = new Set<unknown>();
+  const told = new Set<string>();
+  const tellOnce = (key: string) => {
+    if (told.size < TOLD_MAX) told.add(key);
+  };
   let taskId: string | null = null;
   let contextId: string | null = null;
   let state = '';
@@ -159,7 +162,7 @@ function createTeller() {
     if (message === null) return [];
     const key = message['messageId'];
     if (key !== undefined && told.has(`message ${nameOf(key)}`)) return [];
-    told.add(`message ${nameOf(key)}`);
+    tellOnce(`message ${nameOf(key)}`);
     note({ metadata: message['metadata'] }, undefined);
     const words = fromA2aParts(message['parts']);
     const text = words.map(textOf).join(' ');
@@ -171,7 +174,7 @@ function createTeller() {
     if (!isObject(artifact)) return [];
     const key = `artifact ${nameOf(artifact['artifactId'])}`;
     if (!chunk && told.has(key)) return [];
-    told.add(key);
+    tellOnce(key);
     return parts(artifact['parts']);
   };
 
@@ -212,5 +215,7 @@ const FAILED: ReadonlySet<string> = new Set(['TASK_STATE_FAILED', 'TASK_STATE_RE
 /** A name that a stranger gave; nothing where it is none. */
 const nameOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, NAME_CHARS_MAX) : '');
 const NAME_CHARS_MAX = 256;
+/** Messages and artifacts of one talk that are known to have been told. */
+const TOLD_MAX = 20_000;
 
 const countOf = (value: unknown): number => (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0);

@@ -17,6 +17,7 @@ import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
 import { createKeepAlive } from '#gateway';
 import { answerOnce } from './idempotent-reply.ts';
+import { withMaxCost } from './max-cost.ts';
 import { createOpenChat } from './open-chat.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 import { createHttpSink, type ReplySink } from '#gateway';
@@ -79,7 +80,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       async (request, reply) => {
         const { caller } = admissionOf(request);
         refuseEncoding(request.headers['content-encoding']);
-        const body = check(parseJson(request.body ?? EMPTY, limits));
+        const body = withMaxCost(check(parseJson(request.body ?? EMPTY, limits)), request.headers['x-max-cost']);
         const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
         const open = chooseChat(
           body,

@@ -278,7 +278,7 @@ export function chatSchema(messagesMax: number) {
       },
       max_cost: {
         type: ['number', 'string', 'null'],
-        description: 'Most that the request may cost in USD, with all that is called for it. Not forwarded.',
+        description: 'Most that the request may cost in USD, with all that is called for it (header: x-max-cost). Not forwarded.',
         [MUST_BE]: 'an amount in USD, such as 0.05 or "0.05"',
       },
       max_tool_rounds: {

@@ -14,3 +14,8 @@ export function maxCostOf({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): Micr
     throw new GatewayError('invalid_request', error.message, { param: MAX_COST, cause: error });
   }
 }
+
+/** The body with the `x-max-cost` header as its `max_cost`, where it has none of its own: for clients that cannot add to a body. */
+export function withMaxCost(body: ChatBody, header: string | string[] | undefined): ChatBody {
+  return typeof header === 'string' && (body.max_cost === undefined || body.max_cost === null) ? { ...body, max_cost: header } : body;
+}

@@ -15,18 +15,10 @@ test('an agent whose name looks like a route of another one is not sent what is 
   for (const name of ['good/agent/message:send', 'good/agent/v1', 'good/agent/v1/message:send'])
     await serveRaw(calls.world, answering('evil'), { name, provider: `Evil ${name.length}`, pricing: 'per_call = 1' });
   const spent = await calls.spent(async () => {
-    for (const wire of [REST, LEGACY_REST]) expect((await calls.talk(url, wire).task('hello')).id).toMatch(/^good-/);
+    for (const wire of [REST, LEGACY_REST]) expect((await calls.talk(url, wire).sent('hello')).text).toContain('"good-');
     // Clients of 0.3 do not say which version they speak.
-    const bare = calls.talk(url, LEGACY_REST);
-    const reply = await bare.raw(
-      'POST',
-      '/message:send',
-      JSON.stringify({ message: { messageId: 'm-1', role: 'ROLE_USER', content: [{ text: 'x' }] } }),
-      {
-        'a2a-version': null,
-      },
-    );
-    expect(reply.text).toContain('good-');
+    const body = JSON.stringify({ message: { messageId: 'm-1', role: 'ROLE_USER', content: [{ text: 'x' }] } });
+    expect((await calls.talk(url, LEGACY_REST).raw('POST', '/message:send', body, { 'a2a-version': null })).text).toContain('"good-');
   });
   expect(spent).toBe(3n * MESSAGE_PRICE);
 });

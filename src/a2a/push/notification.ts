@@ -14,7 +14,10 @@ export function notificationOf(version: A2aVersion, value: unknown): WebhookEven
   const event = eventOf(version, value);
   if (event === null || event.kind === 'message') return null;
   return {
-    identity: event.kind === 'artifact' && event.value['append'] === true ? null : JSON.stringify([event.kind, event.value]),
+    // Most tasks have nobody who would be told.
+    get identity() {
+      return event.kind === 'artifact' && event.value['append'] === true ? null : JSON.stringify([event.kind, event.value]);
+    },
     contentOf: (form) => (form === '0.3' || form === '1.0' ? contentOf(version, form, event) : null),
   };
 }

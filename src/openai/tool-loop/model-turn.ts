@@ -111,10 +111,14 @@ function textOfParts(parts: readonly unknown[]): string {
     .join('');
 }
 
+/** Calls that a model asks for in one turn. What is said of more is passed over: a reply has room for millions. */
+const CALLS_MAX = 1_024;
+
 function collect(calls: Map<number, { id: string; name: string; arguments: string }>, delta: Json): void {
   const index = delta['index'] as number;
   const { name, arguments: more } = (delta['function'] ?? {}) as Json;
   let known = calls.get(index);
+  if (!known && calls.size >= CALLS_MAX) return;
   if (!known) calls.set(index, (known = { id: String(delta['id']), name: '', arguments: '' }));
   if (typeof name === 'string') known.name ||= name;
   if (typeof more === 'string') known.arguments += more;
