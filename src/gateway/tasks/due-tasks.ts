@@ -10,7 +10,7 @@ export interface DueTasks {
   claim(limit: number, busy: readonly string[]): Promise<readonly TaskRow[]>;
   /** Gives claimed tasks back. The next look is at `nextLookAt`, after a pause of `lookMs`, where they did not change meanwhile. */
   release(tasks: readonly Released[]): Promise<void>;
-  /** Makes claims void: for one who has the database to itself, and found those of a process that died. */
+  /** Makes claims void, and every open task due: for one who has the database to itself, and found what a process left that died. */
   forgetClaims(): Promise<void>;
   /** Removes tasks that ended at `until` or before, at most `limit`; resolves with how many. */
   sweep(until: number, limit: number): Promise<number>;
@@ -56,7 +56,7 @@ export function createDueTasks(database: Database, { now }: { readonly now: () =
       await database.batch(steps);
     },
     async forgetClaims() {
-      await database.query(FORGET);
+      await database.query(FORGET, [now()]);
     },
     sweep: async (until, limit) => (await database.query(SWEEP, [until, limit])).length,
     sweepContexts: async (until, limit) => (await database.query(SWEEP_CONTEXTS, [until, limit])).length,
