@@ -12,7 +12,7 @@ import {
   type Webhook,
   type Webhooks,
 } from '#gateway';
-import type { Ask, Out } from '../ask.ts';
+import type { Ask } from '../ask.ts';
 import type { Push } from '../push-door.ts';
 import { keyOf } from '../tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';

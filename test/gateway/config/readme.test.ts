@@ -12,6 +12,7 @@ test('the files in README.md are right as they are: that of a gateway', () => {
   expect(services.map(({ service }) => [service.primitive, service.name])).toEqual([
     ['model', 'acme/large'],
     ['tool', 'acme/search'],
+    ['agent', 'acme/planner'],
   ]);
 });
 
