@@ -126,6 +126,7 @@ export function createA2a(options: A2aOptions): A2a {
   const taskDeps: RunTaskDeps = { ...seen, pipeline, tasks, nameOf, listenMs: LISTEN_MS };
   const once = createOnce({
     idempotency: options.idempotency,
+    tasks,
     show: (ask, taskId, out) => showTask(taskDeps, ask, taskId, out, new AbortController().signal),
   });
   const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, payments, push });

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
-import { GatewayError, idempotencyError, isObject, newCallId, type Idempotency } from '#gateway';
+import { GatewayError, type Idempotency, idempotencyError, isObject, newCallId, ownerOf, type Tasks } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 
 export interface OnceDeps {
   readonly idempotency: Idempotency;
+  readonly tasks: Pick<Tasks, 'ofCall'>;
   /** Shows a task as it is now: the outcome of a message that was sent before. */
   readonly show: (ask: Ask, taskId: string, out: Out) => Promise<void>;
 }
@@ -25,7 +26,7 @@ export function keptText(text: string, taskId: string | null, charged: boolean):
 export const keptTask = (taskId: string): string => JSON.stringify({ [AGAIN]: taskId });
 
 /** `messageId` is the idempotency key of A2A, for each account and service. */
-export function createOnce({ idempotency, show }: OnceDeps): Once {
+export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
   return async (ask, service, messageId, out, run) => {
     const { caller, version, params } = ask;
     const use = {
@@ -42,7 +43,13 @@ export function createOnce({ idempotency, show }: OnceDeps): Once {
       const taskId = isObject(kept) ? kept[AGAIN] : undefined;
       return typeof taskId === 'string' ? show(ask, taskId, out) : out.result(text);
     }
-    if (beginning.kind !== 'new') throw repeated(beginning.kind);
+    if (beginning.kind === 'conflict') throw repeated('conflict');
+    if (beginning.kind !== 'new') {
+      // Its gateway may have died: a task that the message began is there to be shown all the same.
+      const task = beginning.callId === null ? null : await tasks.ofCall(beginning.callId, ownerOf(caller));
+      if (task === null) throw repeated(beginning.kind);
+      return show(ask, task.taskId, out);
+    }
     let kept: string | null;
     try {
       kept = await run(use.callId);

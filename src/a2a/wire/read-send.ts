@@ -48,7 +48,8 @@ function parseSend(version: A2aVersion, params: unknown): SendParams {
   const messageId = readId(message, 'messageId');
   if (messageId === null) throw new Fault(`message.messageId must be a string of 1 to ${ID_CHARS_MAX} characters`);
   const role = message['role'];
-  if (role !== 'user' && role !== 'ROLE_USER' && !(version === '1.0' && role === 1)) {
+  // An agent reads a role that its version does not know as none at all.
+  if (version === '1.0' ? role !== 'ROLE_USER' && role !== 1 : role !== 'user') {
     throw new Fault(`message.role must be "${version === '1.0' ? 'ROLE_USER' : 'user'}"`);
   }
   const configuration = optionalObject(params, 'configuration') ?? {};

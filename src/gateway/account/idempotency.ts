@@ -24,8 +24,8 @@ export type Beginning =
   | { readonly kind: 'new' }
   | ({ readonly kind: 'replay' } & StoredReply)
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'running' }
-  | { readonly kind: 'lost' };
+  | { readonly kind: 'running'; readonly callId: string | null }
+  | { readonly kind: 'lost'; readonly callId: string };
 
 export interface Idempotency {
   /** Takes the key for this call in one atomic step, or tells what it stands for already. */
@@ -79,7 +79,7 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
         const row = found?.[0];
         if (!row) continue;
         if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
-        if (row['state'] === 'running') return { kind: (row['expires_at'] as bigint) > at ? 'running' : 'lost' };
+        if (row['state'] === 'running') return { kind: (row['expires_at'] as bigint) > at ? 'running' : 'lost', callId: row['call_id'] as string };
         return {
           kind: 'replay',
           status: Number(row['status']),
@@ -87,7 +87,7 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
           body: Buffer.from(row['body'] as string, 'base64'),
         };
       }
-      return { kind: 'running' };
+      return { kind: 'running', callId: null };
     },
 
     async finish({ account, key, callId }, { status, headers, body }) {

@@ -42,6 +42,7 @@ const UNKNOWN_STATE = 'unknown';
 const PUT = loadStatement(import.meta.url, './sql/put-task.sql');
 const JOIN = loadStatement(import.meta.url, './sql/join-task.sql');
 const ADD_CALL = loadStatement(import.meta.url, './sql/add-call.sql');
+const FIND_OF_CALL = loadStatement(import.meta.url, './sql/find-task-of-call.sql');
 const FIND_ALL = loadStatement(import.meta.url, './sql/find-tasks.sql');
 const LAST_IN = loadStatement(import.meta.url, './sql/last-in-context.sql');
 const CLAIM_CONTEXT = loadStatement(import.meta.url, './sql/claim-context.sql');
@@ -122,6 +123,12 @@ export function createTasks(options: TasksOptions): KeptTasks {
     async find(key, owner) {
       const row = await read(key);
       return row && sees(row, owner) ? toTask(row) : null;
+    },
+
+    async ofCall(callId, owner) {
+      const [row] = await database.query(FIND_OF_CALL, [callId]);
+      const task = row ? toTaskRow(row) : null;
+      return task && sees(task, owner) ? toTask(task) : null;
     },
 
     async findAll(primitive, taskId, { account, run }) {

@@ -107,6 +107,8 @@ export interface Tasks {
   begin(task: NewTask, call: TaskCall | null): Promise<'begun' | 'known' | 'over' | 'taken'>;
   /** null for one that is not there or is not the owner's. */
   find(key: TaskKey, owner: TaskOwner): Promise<Task | null>;
+  /** The task that a billed call began or went on with; null where there is none yet, or it is not the owner's. */
+  ofCall(callId: string, owner: TaskOwner): Promise<Task | null>;
   /** The owner's tasks with this id, of whatever service; at most ten. */
   findAll(primitive: Primitive, taskId: string, owner: TaskOwner): Promise<readonly Task[]>;
   /** The owner's that was changed last in a context of a service; `foreign` where all that are in it are others', null where there are none. */

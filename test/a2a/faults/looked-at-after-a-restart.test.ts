@@ -9,6 +9,7 @@ import { createTalk } from '../contract/talk.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 
 const PAUSE = { name: 'test/longest-pause', text: 'SELECT look_ms FROM tasks WHERE look_ms > 50000 AND claimed_until = 0' };
+const IDLE = { name: 'test/not-looked-at', text: 'SELECT task_id FROM tasks WHERE claimed_until = 0' };
 
 test('a task that is looked at once a minute by now is looked at soon after a restart: its end may have been told while nobody was there', async () => {
   const agent = await startQuickAgent();
@@ -40,5 +41,3 @@ test('a task that is looked at once a minute by now is looked at soon after a re
   expect(await second.balance()).toEqual({ available: before.available, locked: 0n });
   expect(await second.faults()).toEqual([]);
 });
-
-const IDLE = { name: 'test/not-looked-at', text: 'SELECT task_id FROM tasks WHERE claimed_until = 0' };

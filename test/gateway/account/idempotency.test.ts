@@ -41,7 +41,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     const { idempotency, use } = await world(engine);
     await idempotency.begin({ ...use, bodyHash: 'a' });
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'conflict' });
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
     await idempotency.finish(use, { status: 200, headers: {}, body: new Uint8Array() });
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'conflict' });
   });
@@ -63,7 +63,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     const { idempotency, use } = await world(engine);
     await idempotency.begin({ ...use, bodyHash: 'a' });
     await idempotency.abandon({ ...use, callId: 'gen-2' });
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
     await idempotency.abandon(use);
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'new' });
   });
@@ -80,7 +80,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     const { clock, idempotency, use } = await world(engine);
     await idempotency.begin({ ...use, bodyHash: 'a' });
     clock.now += HOUR_MS - 1;
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
     clock.now += 1;
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
     expect(await idempotency.finish(use, { status: 200, headers: {}, body: Buffer.from('late') })).toBe(false);
@@ -94,10 +94,10 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     await charge(use.callId);
     // Whoever could not hear that the settlement happened takes it for failed.
     await idempotency.abandon(use);
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
     clock.now += HOUR_MS;
     expect(await idempotency.sweep()).toBe(0);
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'lost' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'lost', callId: 'gen-1' });
     clock.now += 24 * HOUR_MS;
     expect(await idempotency.sweep()).toBe(1);
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
@@ -110,7 +110,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     await charge('gen-9');
     await idempotency.endRunning();
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
-    expect(await idempotency.begin({ ...use, key: 'charged', callId: 'gen-3', bodyHash: 'a' })).toEqual({ kind: 'lost' });
+    expect(await idempotency.begin({ ...use, key: 'charged', callId: 'gen-3', bodyHash: 'a' })).toEqual({ kind: 'lost', callId: 'gen-9' });
   });
 
   it('that could not be freed while the database was away are freed by the sweep', async () => {
@@ -120,7 +120,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     await idempotency.abandon(use);
     await expect(idempotency.sweep()).rejects.toMatchObject({ unavailable: true });
     away(false);
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
     await idempotency.sweep();
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
   });
