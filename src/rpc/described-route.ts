@@ -26,6 +26,8 @@ const example = {
 /** What the reference says of the endpoint. It describes and does not validate. */
 export const DESCRIPTION: FastifySchema = {
   tags: ['JSON-RPC'],
+  // Some methods are for everybody.
+  security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }],
   summary: 'Call any primitive by JSON-RPC',
   description: POST,
   consumes: ['application/json'],

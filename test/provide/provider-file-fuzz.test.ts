@@ -12,7 +12,7 @@ const ROUTERS = [
 const BLOCKS = [
   block('models', { context_length: '10', max_output_tokens: '5', input_modalities: '["text"]', 'pricing.image': '0' }),
   block('tools', { endpoint: null, command: '"x"', args: '["-y"]', 'env.A': '"std::env::A"', 'pricing.tools.a': '1' }),
-  block('agents', { 'pricing.prompt': '1' }) + block('tools'),
+  block('agents', { 'pricing.prompt': '1', 'pricing.per_call_max': '1' }) + block('tools'),
   block('images', { 'pricing.resolutions.1K': '1', formats: '["png"]' }),
   block('videos', { 'pricing.base': '1', 'pricing.audio_multiplier': '1.5' }),
 ];

@@ -11,13 +11,28 @@ beforeAll(async () => {
 afterAll(() => spine.stop());
 
 /** Bodies that some route may take for a call. */
-const BODIES = [
+const bodies = (): readonly object[] => [
   ask('hello'),
   ask('hello', { stream: true }),
   { model: 'test/model', input: 'hello', prompt: 'hello', max_tokens: 5, max_output_tokens: 5 },
+  { jsonrpc: '2.0', id: 1, method: 'chat/completions', params: ask('hello') },
   { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'test/model', arguments: {} } },
-  { message: { messageId: '1', role: 'user', parts: [{ text: 'hello' }] } },
+  { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: { prompt: 'hello' } } },
+  { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask_model', arguments: { model: 'test/model', prompt: 'hello' } } },
+  { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: messageOf('ROLE_USER') } },
+  { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message: messageOf('ROLE_USER') } },
+  { message: messageOf('user') },
 ];
+
+const messageOf = (role: string) => ({
+  messageId: crypto.randomUUID(),
+  role,
+  parts: [{ text: 'hello' }],
+  metadata: { 'tollgate/agent': 'model/test/model' },
+});
+
+/** What a path that names a service is asked for: the model by its own name, and as other doors call it. */
+const NAMES = ['test/model', 'model/test/model', 'model/test/model/message:send'];
 
 test('every route, with every body: what arrives at the provider has its lock', async () => {
   const { hash } = await spine.tenant('walker', '0');
@@ -25,9 +40,12 @@ test('every route, with every body: what arrives at the provider has its lock', 
   const reached = new Set<string>();
   for (const key of [spine.key, spine.adminKey]) {
     for (const { method, path } of routes) {
-      for (const body of method === 'GET' || method === 'DELETE' ? [undefined] : BODIES) {
+      const named = path.includes('*') ? NAMES : [''];
+      for (const [name, body] of named.flatMap((one) =>
+        (method === 'GET' || method === 'DELETE' ? [undefined] : bodies()).map((two) => [one, two] as const),
+      )) {
         const seen = spine.provider.log.length;
-        const response = await fetch(spine.origin + fill(path, { hash, id: 'tollgate:local:walker', '*': 'test/model' }), {
+        const response = await fetch(spine.origin + fill(path, { hash, id: 'tollgate:local:walker', '*': name }), {
           method,
           headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
           ...(body ? { body: JSON.stringify(body) } : {}),
@@ -45,7 +63,8 @@ test('every route, with every body: what arrives at the provider has its lock', 
       }
     }
   }
-  expect([...reached]).toContain('POST /api/v1/chat/completions');
+  const doors = ['POST /api/v1/chat/completions', 'POST /api/v1/rpc', 'POST /mcp', 'POST /mcp/*', 'POST /a2a', 'POST /a2a/*', 'POST /api/v1/a2a/*'];
+  expect([...reached]).toEqual(expect.arrayContaining(doors));
   expect(await spine.locks()).toHaveLength(spine.provider.log.length);
   expect(await spine.faults()).toEqual([]);
 });

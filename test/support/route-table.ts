@@ -11,7 +11,14 @@ export function routesOf(server: FastifyInstance): readonly Route[] {
   const routes: Route[] = [];
   const prefixes: string[] = [];
   for (const line of server.printRoutes({ commonPrefix: false }).split('\n')) {
-    const match = /^((?:│ {3}| {4})*)[├└]── (\S*) \(([A-Z, ]+)\)$/.exec(line);
+    // A route may be for some requests alone: then what it is for stands behind it.
+    const match = /^((?:│ {3}| {4})*)[├└]── (\S*) \(([A-Z, ]+)\)(?: \{.*\})?$/.exec(line);
+    // One more of the same path, for other requests than the one above it.
+    const again = match ? null : /^[│ ]+ \S+ \(([A-Z, ]+)\)(?: \{.*\})?$/.exec(line);
+    if (again) {
+      for (const method of again[1]!.split(', ')) routes.push({ method, path: pathOf(prefixes) });
+      continue;
+    }
     if (!match) {
       if (line.trim() !== '') throw new Error(`cannot read the route ${line}`);
       continue;
@@ -19,11 +26,12 @@ export function routesOf(server: FastifyInstance): readonly Route[] {
     const depth = match[1]!.length / 4;
     prefixes.length = depth;
     prefixes.push(match[2] === '*' ? '/*' : match[2]!);
-    const path = prefixes.join('').replaceAll(/\/{2,}/g, '/');
-    for (const method of match[3]!.split(', ')) routes.push({ method, path });
+    for (const method of match[3]!.split(', ')) routes.push({ method, path: pathOf(prefixes) });
   }
   return routes;
 }
+
+const pathOf = (prefixes: readonly string[]): string => prefixes.join('').replaceAll(/\/{2,}/g, '/');
 
 /** The path with a value for each parameter. */
 export function fill(path: string, values: Readonly<Record<string, string>>): string {

@@ -6,6 +6,7 @@ const CHAPTERS = [
   { name: 'Chat', description: 'Chat completions, streamed or not.' },
   { name: 'MCP', description: 'Tools, for MCP clients of every revision.' },
   { name: 'Agents', description: 'A2A agents, both versions, by JSON-RPC and HTTP+JSON, and their cards.' },
+  { name: 'JSON-RPC', description: 'All of it at one endpoint, with batches.' },
   { name: 'Models', description: 'What can be called, by whom it is served and what it costs.' },
   { name: 'Account', description: 'Balance, keys and the record of each call.' },
   { name: 'Providers', description: 'What a provider sees of itself: its services and what they earned.' },
