@@ -13,7 +13,7 @@ import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 const CAP = 5_000n;
 const COST = BigInt(USED);
 /** After this a call that nobody answers is over. */
-const CALL_MS = 800;
+const CALL_MS = 500;
 
 const services = ({ modelUrl, toolUrl, agentUrl }: PeerProvider) => `
 [[models]]

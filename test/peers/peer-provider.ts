@@ -8,7 +8,7 @@ export type Deed = 'complete' | 'no-usage' | 'slow' | 'error' | 'hang' | 'over';
 
 /** Completion tokens that a deed reports: 1 micro-USD each at the prices of the table. */
 export const USED = 1_000;
-const SLOW_MS = 250;
+const SLOW_MS = 150;
 
 export interface PeerProvider {
   /** Up to and with `/v1`. */

@@ -13,7 +13,12 @@ const PUBLIC: readonly RegExp[] = [
   /^\/llms\.txt$/,
   /^\/health\/(live|ready)$/,
   /^\/metrics$/,
-  /^\/\.well-known\/jwks\.json$/,
+  /^\/\.well-known\/(jwks|agent|agent-card)\.json$/,
+  /\/a2a\/\*\/\.well-known\/agent-card\.json$/,
+  // Who has the sealed address may tell of one task.
+  /^\/a2a\/~push\/\*$/,
+  // Each entry is refused by the door that it asks for.
+  /^\/api\/v1\/rpc$/,
   /^\/api\/v1\/(ping|auth\/nonce|models|models\/\*|providers|providers\/:id|tools|agents|agents\/\*)$/,
 ];
 /** Where proxies dial in: a request that is no dial is told so, whoever sends it. */
@@ -65,6 +70,11 @@ test('every route that is not public refuses without a credential, before it loo
   for (const route of closed) {
     const answer = await call(route, fill(route.path, { hash: owner.hash, id: owner.account }), null);
     expect(answer.status, `${route.method} ${route.path}`).toBe(401);
+    if (/\/a2a(\/|$)/.test(route.path)) {
+      // In the words of either binding.
+      expect(answer.text, route.path).toMatch(/"code":-32010|"reason":"UNAUTHORIZED"/);
+      continue;
+    }
     const error = /\/mcp(\/|$)/.test(route.path) ? { code: -32010, data: { type: 'unauthorized' } } : { type: 'unauthorized', code: 401 };
     expect(JSON.parse(answer.text), route.path).toMatchObject({ error });
   }

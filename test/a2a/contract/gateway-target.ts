@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { expect } from 'vitest';
 import { startAgentSpine, type AgentSpine, type AgentVersion } from '../../support/a2a-agent/index.ts';
 import type { SpineOptions } from '../../support/spine.ts';
@@ -18,7 +16,7 @@ export function gatewayTarget(
     gateway: true,
     ...target,
     async open(agentOptions) {
-      world ??= startKnown(options);
+      world ??= startAgentSpine('', options);
       const { spine, stranger, serve } = await world;
       const { agent, url } = await serve({ version: speaks, ...agentOptions });
       const as = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -35,14 +33,4 @@ export function gatewayTarget(
       }
     },
   };
-}
-
-/** A gateway that knows its own address, so that agents can tell it of their tasks. */
-async function startKnown(options: Omit<SpineOptions, 'toml'>): Promise<AgentSpine> {
-  const free = createServer().listen(0, '127.0.0.1');
-  await once(free, 'listening');
-  const { port } = free.address() as AddressInfo;
-  free.close();
-  await once(free, 'close');
-  return startAgentSpine(`[server]\npublic_url = "http://127.0.0.1:${port}"\n`, { ...options, port });
 }

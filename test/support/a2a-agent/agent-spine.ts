@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { dialIn, type DialledIn } from '../dial-in.ts';
 import { startSpine, UNHURRIED, type Spine, type SpineOptions } from '../spine.ts';
 import type { Agent, AgentOptions } from './agent.ts';
@@ -49,7 +51,10 @@ ${pricing}
 
 /** Starts the gateway; `toml` goes after limits that no test meets. Clients' webhooks may be on this machine. */
 export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'toml'> = {}): Promise<AgentSpine> {
-  const spine = await startSpine({ ...options, toml: `${UNHURRIED}\n[webhooks]\nallow_private = true\n${toml}` });
+  // A gateway that knows its own address is told by agents of their tasks, and need not look at them.
+  const port = options.port ?? (await freePort());
+  const own = toml.includes('[server]') ? '' : `[server]\npublic_url = "http://127.0.0.1:${port}"\n`;
+  const spine = await startSpine({ ...options, port, toml: `${UNHURRIED}\n[webhooks]\nallow_private = true\n${own}${toml}` });
   const ends: (() => Promise<void> | void)[] = [];
   let served = 0;
   return {
@@ -73,4 +78,13 @@ export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'to
       await spine.stop();
     },
   };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
