@@ -1,4 +1,4 @@
-import { formatUsd, membersOf, splice, withMembers, type SettledFrame } from '#gateway';
+import { costOf, formatUsd, membersOf, splice, withMembers, type SettledFrame } from '#gateway';
 
 const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
 
@@ -13,11 +13,6 @@ export function withCost(text: string, callId: string, settled: Pick<SettledFram
     // What an agent writes there itself is no receipt of this gateway.
     'tollgate/receipt': settled?.receipt ? JSON.stringify(settled.receipt) : null,
   });
-}
-
-/** `cost` is the call's own; `run_cost` has all that were made under it in it, where there could be any. */
-export function costOf({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>) {
-  return { cost: formatUsd(settlement.charged), ...(runCost === undefined ? {} : { run_cost: formatUsd(runCost) }), currency: 'USDC' };
 }
 
 /** The same in the headers of a reply that is no stream, as chat has it. */

@@ -3,7 +3,7 @@ import {
   type Answer,
   type Call,
   type CallRequest,
-  formatUsd,
+  costOf,
   type Idempotency,
   idempotencyError,
   ownIdempotencyKey,
@@ -148,6 +148,6 @@ function digestOf({ target, message }: AnsweredCall): string {
 function write(tail: McpTail | null, call: Call, frame: SettledFrame, answer: Answer): void {
   if (tail === null) return answer.close();
   if (call.free !== null) return answer.end(tail.text, tail.status, {}, tail.eventId);
-  const cost = formatUsd(frame.settlement.charged);
-  answer.end(withCost(tail, call, cost, frame.receipt), tail.status, { 'x-generation-id': call.id, 'x-cost-usd': cost }, tail.eventId);
+  const cost = costOf(frame);
+  answer.end(withCost(tail, call, cost, frame.receipt), tail.status, { 'x-generation-id': call.id, 'x-cost-usd': cost.cost }, tail.eventId);
 }

@@ -1,12 +1,12 @@
-import { type Call, membersOf, RawJsonError } from '#gateway';
+import { type Call, type CostOf, membersOf, RawJsonError } from '#gateway';
 import { withMeta } from './meta.ts';
 import type { McpTail } from './turn.ts';
 
 /** The response of a billed call with what it cost in its `_meta`; `cost` is in USDC. One without a result stays as it is. */
-export function withCost({ text, message }: McpTail, { id }: Pick<Call, 'id'>, cost: string, receipt: string | null): string {
+export function withCost({ text, message }: McpTail, { id }: Pick<Call, 'id'>, cost: CostOf, receipt: string | null): string {
   const read = message?.text === text ? message : null;
   if (!(read?.members ?? membersOf(text)).has('result')) return text;
-  const generation = { 'tollgate/generation': JSON.stringify({ id, cost, currency: 'USDC' }) };
+  const generation = { 'tollgate/generation': JSON.stringify({ id, ...cost }) };
   // What a server writes there itself is no receipt of this gateway.
   const told = { ...generation, 'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt) };
   try {

@@ -136,6 +136,8 @@ function withUsage(settled: SettledFrame, stream: boolean): Record<string, unkno
   const { body, usage, costDetails } = settled.tail as ChatTail;
   const { charged, fee } = settled.settlement;
   const details: Record<string, unknown> = { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee), ...costDetails };
+  // An agent may have made calls of its own, paid from the same lock.
+  if (settled.runCost !== undefined) details['run_cost_usd'] = formatUsd(settled.runCost);
   // A stream's headers are long gone, so its receipt comes with its last chunk.
   if (stream && settled.receipt !== null) details['receipt'] = settled.receipt;
   body['usage'] = { ...usage, cost: toUsdNumber(charged), cost_details: details };

@@ -48,6 +48,25 @@ describe.each(['1.0 over JSON-RPC', '1.0 over HTTP+JSON', '0.3 over JSON-RPC'] a
   });
 });
 
+it('says what all of it cost, whichever door it was called by', async () => {
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json' };
+    return (await (await fetch(`${dev.base_url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as Record<string, never>;
+  };
+  const messages = [{ role: 'user', content: 'Roll 2d6' }];
+  const chat = (await post('/api/v1/chat/completions', { model: 'a2a/demo/croupier', messages })) as unknown as {
+    usage: { cost: number; cost_details: { run_cost_usd: string } };
+  };
+  const params = { name: 'send_message', arguments: { message: 'Roll 2d6' } };
+  const mcp = (await post('/mcp/a2a/demo/croupier', { jsonrpc: '2.0', id: 1, method: 'tools/call', params })) as unknown as {
+    result: { _meta: { 'tollgate/generation': { cost: string; run_cost: string } } };
+  };
+  const told = mcp.result._meta['tollgate/generation'];
+  expect([chat.usage.cost, told.cost]).toEqual([0.002, '0.002']);
+  // The roll itself costs a tenth of a cent, the comment on it less.
+  for (const all of [chat.usage.cost_details.run_cost_usd, told.run_cost]) expect(Number(all)).toBeGreaterThan(0.003);
+});
+
 it('answers by itself where nothing is left of the budget for calls of its own', async () => {
   const body = {
     jsonrpc: '2.0',

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { createRunTokens } from '#gateway';
+import { createRunTokens, formatUsd } from '#gateway';
 import { toolToml } from '../../mcp/calls/modern-post.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';
@@ -123,6 +123,7 @@ test('a model, a tool and another agent, called with the token, are paid from th
   expect(during[0]).toBe(before.available - MESSAGE_PRICE - LENT);
   expect(during[1]! + chat + 2n * MESSAGE_PRICE).toBe(MESSAGE_PRICE + LENT);
   expect(await spine.balance()).toEqual({ available: before.available - 3n * MESSAGE_PRICE - chat, locked: 0n });
+  expect(heldBy(reply)['metadata']).toMatchObject({ 'tollgate/generation': { cost: '0.001', run_cost: formatUsd(3n * MESSAGE_PRICE + chat) } });
 });
 
 test('fifty calls at once cannot take more than the budget', async () => {

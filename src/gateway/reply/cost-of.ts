@@ -1,0 +1,14 @@
+import { formatUsd, type SettledFrame } from '#billing';
+
+/** What a reply says of a settled call in its metadata, on every wire that has a place for it (`tollgate/generation`). Amounts are USDC as decimal texts. */
+export interface CostOf {
+  /** The call's own. */
+  readonly cost: string;
+  /** With all calls that were made under it; absent where there could be none. */
+  readonly run_cost?: string;
+  readonly currency: 'USDC';
+}
+
+export function costOf({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): CostOf {
+  return { cost: formatUsd(settlement.charged), ...(runCost === undefined ? {} : { run_cost: formatUsd(runCost) }), currency: 'USDC' };
+}
