@@ -3,7 +3,6 @@ import {
   createOriginGuard,
   createSessionStore,
   createToolPins,
-  NO_PAYMENTS,
   type Catalog,
   type Config,
   type Idempotency,
@@ -11,6 +10,7 @@ import {
   type Logger,
   type Metrics,
   type Offer,
+  type Payments,
   type Pipeline,
   type ProtectedResource,
   type Runs,
@@ -35,6 +35,7 @@ export interface ProtocolsOptions {
   readonly idempotency: Idempotency;
   readonly tasks: Tasks;
   readonly runs: Runs;
+  readonly payments: Payments;
   readonly runTokens: RunTokens;
   readonly push: PushNotifications;
   readonly sign: SignBytes | null;
@@ -56,7 +57,7 @@ export interface Protocols {
 
 /** Opens the doors of all protocols on `server`, each with what the others speak: any primitive through any door. */
 export async function openProtocols(server: FastifyInstance, options: ProtocolsOptions): Promise<Protocols> {
-  const { config, database, identity, pipeline, catalog, idempotency, logger, now, random, onError } = options;
+  const { config, database, identity, pipeline, catalog, idempotency, payments, logger, now, random, onError } = options;
   const keepAlive = options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {};
   // Every door can be asked for what the others have, so they are made before they know of each other.
   const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
@@ -72,7 +73,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
     idempotency,
-    terms: NO_PAYMENTS,
+    payments,
     config,
     speakers,
     secret: identity.secret('mcp state'),
@@ -89,7 +90,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     catalog,
     tasks: options.tasks,
     idempotency,
-    terms: NO_PAYMENTS,
+    payments,
     runTokens: options.runTokens,
     push: options.push,
     speakers,
@@ -114,6 +115,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     chatRoutes({
       pipeline,
       idempotency,
+      payments,
       config,
       speakers,
       toolLoop: { catalog, runs: options.runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax },

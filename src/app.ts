@@ -31,6 +31,7 @@ import {
   createIdempotency,
   createIdentity,
   createKeyStore,
+  createLockPayments,
   createLogger,
   createMetrics,
   createNonces,
@@ -53,11 +54,11 @@ import {
   createUpstream,
   GatewayError,
   limitedAs,
+  NO_PAYMENTS,
   offersFromConfig,
   pricesOf,
   receiptOfCall,
   referenceRoutes,
-  refuseLock,
   spendTokens,
   toBillable,
   type Call,
@@ -67,6 +68,7 @@ import {
   type Logger,
   type Offer,
   type Metrics,
+  type Payments,
   type PipelineOptions,
   type ServerOptions,
   type Tunnels,
@@ -105,6 +107,8 @@ export interface AppOptions {
   readonly metricsText?: () => Promise<string>;
   /** A stream that is silent this long gets a comment; default 15 s. */
   readonly keepAliveMs?: number;
+  /** What takes payments, in place of the chains of the configuration. */
+  readonly payments?: Payments;
 }
 
 /** Puts the rooms together: plain calls, in the order of their dependencies. What was opened is closed again when a later step fails. */
@@ -177,6 +181,9 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     cleanUp.push(() => registry.close());
 
+    const payments = options.payments ?? NO_PAYMENTS;
+    const lockPayments = createLockPayments(payments);
+
     const keys = createKeyStore(database, { now });
     const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now });
     const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now });
@@ -188,7 +195,17 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
     const acceptDevelopmentKeys = config.mode === 'development';
     const runGoesOn = async (parent: string) => (await ledger.find(parent))?.state === 'held';
-    const authenticator = createAuthenticator({ keys, signIn, attempts, accessTokens, runTokens, runGoesOn, acceptDevelopmentKeys, now });
+    const authenticator = createAuthenticator({
+      keys,
+      signIn,
+      attempts,
+      accessTokens,
+      runTokens,
+      runGoesOn,
+      acceptDevelopmentKeys,
+      anonymous: payments.open,
+      now,
+    });
     cleanUp.push(() => authenticator.close());
     const limiter = createRateLimiter({
       redis,
@@ -210,10 +227,10 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     // A client that stalls holds the end of its call up for as long as it may, and its settlement with it.
     const graceMs = Math.max(config.billing.drainMs, config.limits.clientStallMs);
     let draining = false;
-    const authenticate: PipelineOptions['authenticate'] = (headers, address, runs) => {
+    const authenticate: PipelineOptions['authenticate'] = (headers, address, calls) => {
       if (draining)
         throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1 });
-      return authenticator.authenticate(headers, address, runs);
+      return authenticator.authenticate(headers, address, calls);
     };
     const onError: ServerOptions['onError'] = (error, request) =>
       logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed');
@@ -246,7 +263,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       feeBps: config.billing.feeBps,
       drainMs: config.billing.drainMs,
       drainBytes: config.billing.drainBytes,
-      refuse: refuseLock,
+      ...lockPayments.ofCalls,
       receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
       onStarted: observer.started,
       onRefused: (call, error) => {
@@ -257,7 +274,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         observer.resolved(call, resolution);
         if ('converse' in call.exchange) call.exchange.resolved?.(resolution.state);
         const used = resolution.end?.usage;
-        if (used) void spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), Number((used.prompt ?? 0n) + (used.completion ?? 0n)));
+        if (used && !call.caller.paying) void spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), Number((used.prompt ?? 0n) + (used.completion ?? 0n)));
         if (resolution.state === 'unresolved')
           logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
       },
@@ -320,7 +337,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       catalog,
       idempotency,
       tasks,
-      runs: createRuns({ ledger, now, graceMs }),
+      runs: createRuns({ ledger, now, graceMs, payments: lockPayments }),
+      payments,
       runTokens,
       push,
       sign: { ...cardKey, jku: null },

@@ -79,8 +79,13 @@ export interface BillOptions<C> {
   /** After the client is gone: how long and how many bytes the upstream is still read for its usage. */
   readonly drainMs: number;
   readonly drainBytes: number;
-  /** A refused lock: the same call with fewer quotes, those that the account can pay, or the error that the caller sees. */
-  readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error;
+  /** Before the first lock of a call, for what has to be there by then. null for nothing. Rejects with the error that the caller sees. */
+  readonly prepay?: (call: C) => Promise<void> | null;
+  /**
+   * A refused lock: the call to lock in its place, with fewer quotes, those that the account can pay, or the same where the account has been given what was
+   * missing; or the error that the caller sees, also by rejecting.
+   */
+  readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error | Promise<C | Error>;
   /** The signed receipt that goes with a settled frame, or null. */
   readonly receipt: (call: C, end: EndFrame, settlement: Settlement) => string | null;
   /** A call begins. It ends with one of the two below. */
@@ -219,6 +224,8 @@ async function runCostOf(ledger: Pick<Ledger, 'find'>, id: string, { charged }: 
 async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; billable: Billable }> {
   try {
     let call = asked;
+    const paid = options.prepay?.(asked) ?? null;
+    if (paid !== null) await paid;
     // Given to the ledger before the lock that takes its place, and so in one group with it. Where it has ended already, there is nothing to give back.
     let billable = options.billable(asked);
     const { continues } = billable;
@@ -237,7 +244,7 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
         ...(billable.budget ? { budget: billable.budget } : {}),
       });
       if (result.ok) return { call, billable };
-      const refused = options.refuse(call, result);
+      const refused = await options.refuse(call, result);
       if (refused instanceof Error) throw refused;
       call = refused;
       billable = options.billable(call);

@@ -30,3 +30,12 @@ export {
 export { audit, type AuditCheck, type AuditOptions, type AuditReport, type AuditTotals } from './audit.ts';
 export { createReceiptSigner, type Jwk, type Receipt, type ReceiptSigner } from './receipt.ts';
 export { expireAll, expireOrphans } from './expire-all.ts';
+export * from './chain/chain.ts';
+export type { ChainPolicy, Chains, ChainsOptions } from './chain/chains.ts';
+export type { ChainBook, OpenMoney } from './chain/chain-rows.ts';
+export type { Deposit, DepositState } from './chain/deposit-rows.ts';
+export type { Reserves } from './chain/treasury.ts';
+export type { BoundWallet, Wallets } from './chain/wallets.ts';
+export type { Withdrawal, WithdrawalState } from './chain/withdrawal-rows.ts';
+export { WithdrawalProblem } from './chain/withdrawal-problem.ts';
+export { loadChains } from './chain/load-chains.ts';

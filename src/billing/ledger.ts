@@ -10,6 +10,7 @@ export type AccountName = string;
 export const escrowOf = (account: string): AccountName => `escrow:${account}`;
 export const earningsOf = (provider: string): AccountName => `earnings:${provider}`;
 export const FEES: AccountName = 'fees';
+export const SUSPENSE: AccountName = 'suspense';
 export const treasuryOf = (chain: string): AccountName => `treasury:${chain}`;
 
 export interface Balance {

@@ -1,4 +1,5 @@
 import type { Budget, Frame, MicroUsd, Price, Usage } from '#billing';
+import type { PaymentSlip } from './payments/payments.ts';
 import type { UpstreamExchange } from './upstream/upstream.ts';
 
 /** What a service can be. Peers: each is called through the same pipeline and the same billing. */
@@ -14,6 +15,10 @@ export interface Caller {
   readonly wallet: CallerWallet | null;
   /** The running call on whose behalf an agent calls, drawing on its lock; absent for callers who act for themselves. */
   readonly run?: CallerRun;
+  /** Came without a credential, and may do nothing but look and pay. `from`: what its rate is counted under, in place of an account. */
+  readonly anonymous?: { readonly from: string };
+  /** Came without a credential but with a payment: the account is the paying wallet's, for the one request that is paid. `from`: as above. */
+  readonly paying?: { readonly from: string };
 }
 
 /** A call in whose course other calls are made: they are paid from its lock, see `lendable`. */
@@ -24,6 +29,9 @@ export interface CallerRun {
 
 /** The account of calls that the gateway makes for itself, with no client behind them: lists of what servers have. It holds no money. */
 export const OWN_ACCOUNT = 'tollgate:gateway';
+
+/** The account of callers without a credential: it holds no money and is never given any. */
+export const ANONYMOUS_ACCOUNT = 'tollgate:anonymous';
 
 /** The sign-in message that a wallet signed for this request. */
 export interface CallerWallet {
@@ -303,6 +311,8 @@ export interface Call {
   /** Wall-clock limit of the whole call in milliseconds. */
   readonly timeoutMs: number;
   readonly wantsReceipt: boolean;
+  /** The payment that came with the request; null or absent for none. */
+  readonly payment?: PaymentSlip | null;
   /** The work goes on when the client leaves, so it is heard to its end, and paid, as long as the call may take. Default false. */
   readonly outlivesClient?: boolean;
 }

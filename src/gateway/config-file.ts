@@ -120,6 +120,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       requestsPerMinute: values['limits.requests_per_minute'],
       burst: values['limits.burst'],
       developmentRequestsPerMinute: values['limits.development_requests_per_minute'],
+      anonymousRequestsPerMinute: values['limits.anonymous_requests_per_minute'],
       tokensPerMinute: values['limits.tokens_per_minute'],
       chatBodyBytesMax: values['limits.chat_body_bytes_max'],
       bodyBytesMax: values['limits.body_bytes_max'],

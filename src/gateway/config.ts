@@ -46,6 +46,8 @@ export interface LimitsConfig {
   readonly requestsPerMinute: number;
   readonly burst: number;
   readonly developmentRequestsPerMinute: number;
+  /** Of one network that callers without a credential come from. */
+  readonly anonymousRequestsPerMinute: number;
   readonly tokensPerMinute: number;
   readonly chatBodyBytesMax: number;
   readonly bodyBytesMax: number;

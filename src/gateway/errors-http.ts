@@ -5,6 +5,7 @@ export const HTTP_ERRORS = {
   invalid_request: { status: 400, type: 'invalid_request' },
   unauthorized: { status: 401, type: 'unauthorized' },
   insufficient_balance: { status: 402, type: 'insufficient_balance' },
+  payment_pending: { status: 202, type: 'payment_pending' },
   payment_expired: { status: 402, type: 'payment_expired' },
   payment_verification_failed: { status: 402, type: 'payment_verification_failed' },
   insufficient_payment: { status: 402, type: 'insufficient_payment' },
@@ -37,5 +38,5 @@ export function toHttpError(error: GatewayError): HttpError {
   const { status, type } = HTTP_ERRORS[error.code];
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
-  return { status, headers, body: { error: { message: error.message, type, code: status, param: error.param ?? null } } };
+  return { status, headers, body: { ...error.body, error: { message: error.message, type, code: status, param: error.param ?? null } } };
 }

@@ -3,6 +3,7 @@ export const ERROR_CODES = [
   'invalid_request',
   'unauthorized',
   'insufficient_balance',
+  'payment_pending',
   'payment_expired',
   'payment_verification_failed',
   'insufficient_payment',
@@ -28,6 +29,8 @@ export interface GatewayErrorOptions {
   readonly retryAfterS?: number | undefined;
   /** Response headers that belong to this error on HTTP wires. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Members of the body beside `error` on HTTP wires: how the call can be paid for. */
+  readonly body?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
 }
 
@@ -38,11 +41,13 @@ export class GatewayError extends Error {
   readonly param: string | undefined;
   readonly retryAfterS: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly body: Readonly<Record<string, unknown>> | undefined;
   constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.param = options.param;
     this.retryAfterS = options.retryAfterS;
     this.headers = options.headers;
+    this.body = options.body;
   }
 }

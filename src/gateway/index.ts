@@ -26,7 +26,7 @@ export { createBytePile, type BytePile } from './byte-pile.ts';
 export { guardStructure, jsonText, parseJson, type JsonLimits } from './json-guard.ts';
 export * from './parts/part.ts';
 export * from './parts/speaker.ts';
-export * from './payment-terms.ts';
+export * from './payments/index.ts';
 export * from './tasks/task.ts';
 export { countLiveTasks, createTasks, type KeptTasks, type TasksOptions } from './tasks/create-tasks.ts';
 export * from './tasks/task-sink.ts';

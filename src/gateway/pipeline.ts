@@ -7,6 +7,7 @@ import { GatewayError } from './errors.ts';
 import { rateLimitError } from './limits/rate-headers.ts';
 import type { RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
 import type { CallObserver } from './observe/observer.ts';
+import type { PaymentSlip } from './payments/payments.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 import type { Health, Router } from './routing/router.ts';
@@ -54,6 +55,8 @@ export interface CallRequest {
   readonly traceparent: string | null;
   /** The consumer asked for a signed receipt in the reply. */
   readonly wantsReceipt: boolean;
+  /** The payment that came with the request; default none. */
+  readonly payment?: PaymentSlip | null;
   /** See Call. */
   readonly outlivesClient?: boolean;
 }
@@ -71,10 +74,10 @@ export interface Admission {
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
 export interface Pipeline {
   /**
-   * Authenticates and counts one request against the caller's limits. `address` is the client's; `runs`: agents that act under a running call are let in
-   * too. Throws GatewayError `unauthorized`, `rate_limit_exceeded`, `permission_denied`.
+   * Authenticates and counts one request against the caller's limits. `address` is the client's; `calls`: calls are made here, so that agents that act under
+   * a running call are let in too, and, where calls can be paid for in place, those without a credential. Throws GatewayError `unauthorized`, `rate_limit_exceeded`, `permission_denied`.
    */
-  admit(headers: IncomingHttpHeaders, address: string, runs?: boolean): Promise<Admission>;
+  admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Promise<Admission>;
   /** Counts more requests than the one that came: those of a batch. Throws GatewayError `rate_limit_exceeded`. */
   count(caller: Caller, requests: number): Promise<void>;
   /**
@@ -92,7 +95,7 @@ export interface Pipeline {
 }
 
 export interface PipelineOptions {
-  readonly authenticate: (headers: IncomingHttpHeaders, address: string, runs?: boolean) => Caller | Promise<Caller>;
+  readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
   readonly limiter: RateLimiter;
   readonly policy: (caller: Caller) => RatePolicy;
   readonly onRateLimited: (of: 'requests' | 'tokens') => void;
@@ -119,8 +122,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return call.outlivesClient ? toTheEnd(options.billed(call, NEVER)) : options.billed(call, signal);
     },
 
-    async admit(headers, address, runs) {
-      const caller = await options.authenticate(headers, address, runs);
+    async admit(headers, address, calls) {
+      const caller = await options.authenticate(headers, address, calls);
       // What a call uses is known at its end and counted then; to begin, there must be a token left.
       const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), ONE_REQUEST);
       if (!rate.allowed) {
@@ -205,6 +208,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         traceparent: request.traceparent,
         timeoutMs: request.timeoutMs ?? options.callTimeoutMs,
         wantsReceipt: request.wantsReceipt,
+        ...(request.payment ? { payment: request.payment } : {}),
         ...(request.outlivesClient ? { outlivesClient: true } : {}),
       };
       if ('converse' in call.exchange) call.exchange.begin?.(call);
@@ -241,10 +245,13 @@ async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGe
 
 const ONE_REQUEST = { requests: 1, tokens: 1 };
 
-/** What a caller's rate is counted under. */
+/** What a caller's rate is counted under: those without a credential by where they come from, whoever pays. */
 export function limitedAs(caller: Caller): string {
-  return caller.key?.hash ?? caller.account;
+  const { from } = caller.anonymous ?? caller.paying ?? NOWHERE;
+  return from === undefined ? (caller.key?.hash ?? caller.account) : `anonymous:${from}`;
 }
+
+const NOWHERE: { readonly from?: string } = {};
 
 /** The most a call can cost at a price; never 0 where anything is priced, so that no work is free by rounding. */
 function estimate({ rates }: Price, most: Usage | CostCap): MicroUsd {

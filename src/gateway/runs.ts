@@ -1,6 +1,8 @@
 import { formatUsd, type Ledger, type MicroUsd } from '#billing';
 import type { Caller, Primitive } from './call.ts';
 import { GatewayError } from './errors.ts';
+import type { LockPayments } from './payments/lock-payments.ts';
+import type { PaymentSlip } from './payments/payments.ts';
 import { newCallId } from './pipeline.ts';
 
 export interface RunRequest {
@@ -16,6 +18,8 @@ export interface RunRequest {
   /** Milliseconds that the run may take. */
   readonly timeoutMs: number;
   readonly stream: boolean;
+  /** The payment that came with the request; default none. */
+  readonly payment?: PaymentSlip | null;
 }
 
 /** Calls that the gateway itself makes for one request: each is billed for itself, all from one lock (`CallRequest.parent` is `id`). */
@@ -36,14 +40,17 @@ export interface RunsOptions {
   readonly now: () => number;
   /** After `timeoutMs`, until what is locked is given back by itself. */
   readonly graceMs: number;
+  /** Default: nothing can be paid in place. */
+  readonly payments?: Pick<LockPayments, 'prepay' | 'repay'>;
 }
 
-export function createRuns({ ledger, now, graceMs }: RunsOptions): Runs {
+export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Runs {
   return {
-    async open({ id = newCallId(), caller, requestId, primitive, service, budget, timeoutMs, stream }) {
+    async open({ id = newCallId(), caller, requestId, primitive, service, budget, timeoutMs, stream, payment = null }) {
       const startedAt = now();
       const parent = caller.run?.parent ?? null;
-      const result = await ledger.lock({
+      const locking = { caller, payment, parent };
+      const lock = () => ledger.lock({
         id,
         account: caller.account,
         amount: budget,
@@ -55,7 +62,12 @@ export function createRuns({ ledger, now, graceMs }: RunsOptions): Runs {
         ...(parent === null ? {} : { parent }),
         ...(caller.key?.budget ? { budget: caller.key.budget } : {}),
       });
-      if (!result.ok) throw refused(result.reason, budget);
+      await payments?.prepay(locking, budget);
+      for (let result = await lock(); !result.ok; result = await lock()) {
+        const error = refused(result.reason, budget);
+        if (!payments) throw error;
+        await payments.repay(locking, result, budget, error);
+      }
       return {
         id,
         async close(outcome) {

@@ -9,6 +9,8 @@ export const MCP_ERRORS = {
   invalid_request: { code: ERROR.invalidParams, status: 400 },
   unauthorized: { code: -32010, status: 401 },
   insufficient_balance: { code: -32011, status: 402 },
+  // 202 would say that there is no answer to wait for.
+  payment_pending: { code: -32019, status: 503 },
   payment_expired: { code: -32011, status: 402 },
   payment_verification_failed: { code: -32011, status: 402 },
   insufficient_payment: { code: -32011, status: 402 },

@@ -13,6 +13,8 @@ export interface ReplyAbout {
   readonly startedAt: number;
   /** Nothing may come for long, not even a head: a stream then begins without saying who serves. */
   readonly slow?: boolean;
+  /** It may yet be that the request is refused for want of money: until then nothing is begun that would say otherwise. Default never. */
+  readonly unpaid?: () => boolean;
 }
 
 /** What answers a request, once it is begun: the frames of one call or of several, whose last tail is a ChatTail. */
@@ -91,6 +93,7 @@ async function writeStream(
   };
   const silent = createSilent(() => {
     if (sink.closed) return;
+    if (!begun && about.unpaid?.()) return;
     if (!begun) begin(null);
     sink.write(COMMENT);
   });

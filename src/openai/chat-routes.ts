@@ -2,14 +2,27 @@ import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import {
   createCheck,
+  formatUsd,
   GatewayError,
   newCallId,
+  NO_PAYMENTS,
   ownIdempotencyKey,
+  paidCaller,
+  paidSink,
   parseIdempotencyKey,
   parseJson,
+  paymentKey,
+  printable,
+  publicAddress,
+  readPayment,
   requireAdmission,
+  tellPayment,
+  withTerms,
+  type Caller,
   type Config,
   type Idempotency,
+  type Payments,
+  type PaymentSlip,
   type Pipeline,
   type Speakers,
 } from '#gateway';
@@ -25,7 +38,9 @@ import { createHttpSink, type ReplySink } from '#gateway';
 export interface ChatDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
-  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
+  /** Default: nothing can be paid in place. */
+  readonly payments?: Payments;
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'> & Partial<Pick<Config, 'publicUrl'>>;
   /** What can be asked as if it were a model, asked for with each request: `a2a/<agent>`, `mcp/<service>/<tool>`. Default nothing. */
   readonly speakers?: () => Partial<Speakers>;
   /** What tools that the gateway calls for a model need. Default: there are none. */
@@ -42,7 +57,7 @@ const KEEP_ALIVE_MS = 15_000;
 
 /** `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown to the server's error handler. */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
-  const { pipeline, idempotency, config, speakers = () => NO_SPEAKERS, toolLoop = null, now, onError, keepAliveMs = KEEP_ALIVE_MS } = deps;
+  const { pipeline, idempotency, payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, toolLoop = null, now, onError, keepAliveMs = KEEP_ALIVE_MS } = deps;
   const { limits } = config;
   const schema = chatSchema(limits.messagesMax);
   const check = createCheck<ChatBody>(schema);
@@ -78,14 +93,17 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         validatorCompiler: () => () => true,
       },
       async (request, reply) => {
-        const { caller } = admissionOf(request);
         refuseEncoding(request.headers['content-encoding']);
-        const body = withMaxCost(check(parseJson(request.body ?? EMPTY, limits)), request.headers['x-max-cost']);
+        const bytes = request.body ?? EMPTY;
+        const body = withMaxCost(check(parseJson(bytes, limits)), request.headers['x-max-cost']);
+        const payment = payments.open ? readPayment(request.headers, () => hash('sha256', bytes)) : null;
+        const caller = await paidCaller(payments, admissionOf(request).caller, payment);
         const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
         const open = chooseChat(
           body,
           {
             caller,
+            payment,
             requestId: request.id,
             headers: request.headers,
             now: now(),
@@ -96,20 +114,28 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         );
         const callId = newCallId();
         const gone = new AbortController();
-        const run = async (sink: ReplySink) => writeChatReply(await open(callId, gone.signal), sink, options);
-        const key = request.headers['idempotency-key'];
-        if (key !== undefined) {
-          // What was answered before is answered again whether or not it could be run now, so nothing is chosen before the key is looked at.
-          const own = ownIdempotencyKey(caller, parseIdempotencyKey(key));
-          const use = { account: caller.account, key: own, callId, bodyHash: hash('sha256', request.body ?? EMPTY) };
-          await answerOnce(
-            idempotency,
-            use,
-            createHttpSink(reply, limits.clientStallMs, () => {}),
-            run,
-          );
-        } else {
-          await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));
+        const run = async (sink: ReplySink) => writeChatReply(await open(callId, gone.signal), paidSink(sink, payment), options);
+        const key = keyOf(caller, payment, request.headers['idempotency-key']);
+        try {
+          if (key === null) await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));
+          else {
+            // What was answered before is answered again whether or not it could be run now, so nothing is chosen before the key is looked at.
+            const use = { account: caller.account, key, callId, bodyHash: hash('sha256', bytes) };
+            await answerOnce(
+              idempotency,
+              use,
+              createHttpSink(reply, limits.clientStallMs, () => {}),
+              run,
+            );
+          }
+        } catch (error) {
+          tellPayment(reply, payment);
+          const url = publicAddress(request, config.publicUrl ?? null);
+          const description = `A chat completion by ${printable(body.model, MODEL_CHARS_MAX)}`;
+          throw await withTerms(payments, error, {
+            caller,
+            resource: (missing) => ({ url, description: `${description}, at most ${formatUsd(missing)} USDC more`, mimeType: 'application/json' }),
+          });
         }
         // The client left before the head: there is nobody to answer.
         if (!reply.sent) reply.hijack();
@@ -119,7 +145,16 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
 }
 
 const EMPTY = Buffer.alloc(0);
+const MODEL_CHARS_MAX = 128;
 const NO_SPEAKERS: Partial<Speakers> = {};
+
+/** The idempotency key as it is kept; null for none. Who comes without an account has none to keep it in, unless the request is paid for: then that is its key. */
+function keyOf(caller: Caller, payment: PaymentSlip | null, header: string | string[] | undefined): string | null {
+  const key = header === undefined ? null : parseIdempotencyKey(header);
+  if (caller.anonymous) return null;
+  if (key !== null) return ownIdempotencyKey(caller, key);
+  return caller.paying && payment ? paymentKey(payment) : null;
+}
 
 function refuseEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding === '' || encoding === 'identity') return;

@@ -1,4 +1,4 @@
-import { capCost, GatewayError, MoneyError, NO_PREFERENCES, parseRates, type Caller, type CallRequest, type RoutePreferences } from '#gateway';
+import { capCost, GatewayError, MoneyError, NO_PREFERENCES, parseRates, type Caller, type CallRequest, type PaymentSlip, type RoutePreferences } from '#gateway';
 import { chatBudget, checkFits, toUsage } from './chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './chat-schema.ts';
@@ -7,6 +7,8 @@ import { measurePrompt } from './prompt-size.ts';
 
 export interface ChatContext {
   readonly caller: Caller;
+  /** The payment that came with the request; null or absent for none. */
+  readonly payment?: PaymentSlip | null;
   readonly requestId: string;
   /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -49,6 +51,7 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(stream, context),
+    ...(context.payment ? { payment: context.payment } : {}),
   };
   const maxCost = maxCostOf(body);
   return { request: maxCost === null ? request : capCost(request, maxCost, MAX_COST), exchange };

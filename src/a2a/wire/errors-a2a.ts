@@ -17,6 +17,7 @@ export const A2A_GATEWAY_ERRORS = {
   invalid_request: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200 },
   unauthorized: { code: -32010, rpcStatus: 401, status: 401, canonical: 'UNAUTHENTICATED', reason: 'UNAUTHORIZED' },
   insufficient_balance: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'INSUFFICIENT_BALANCE' },
+  payment_pending: { code: -32019, rpcStatus: 200, status: 503, canonical: 'UNAVAILABLE', reason: 'PAYMENT_PENDING' },
   payment_expired: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'PAYMENT_EXPIRED' },
   payment_verification_failed: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'PAYMENT_VERIFICATION_FAILED' },
   insufficient_payment: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'INSUFFICIENT_PAYMENT' },

@@ -76,6 +76,8 @@ export interface Incoming extends ChainEvent {
 export interface IncomingPage {
   readonly events: readonly Incoming[];
   readonly cursor: string;
+  /** Block number or slot of the cursor: what happened up to it, itself included, is in this page or an earlier one. */
+  readonly height: bigint;
   /** More is there already. */
   readonly more: boolean;
 }

@@ -9,13 +9,13 @@ const ADMISSION = Symbol('admission');
 type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
 
 /**
- * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer. Returns who was let in. `runs`: also agents that act under a running
- * call, as everywhere where calls are made, and nowhere else.
+ * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer. Returns who was let in. `calls`: see Pipeline.admit, for routes where
+ * calls are made, and no others.
  */
-export function requireAdmission(app: FastifyInstance, admit: Pipeline['admit'], runs = false): (request: FastifyRequest) => Admission {
+export function requireAdmission(app: FastifyInstance, admit: Pipeline['admit'], calls = false): (request: FastifyRequest) => Admission {
   app.addHook('onRequest', async (request, reply) => {
     refuseRepeatedCredentials(request.raw.rawHeaders);
-    const admission = await admit(request.headers, request.ip, runs);
+    const admission = await admit(request.headers, request.ip, calls);
     (request as Admitted)[ADMISSION] = admission;
     reply.headers(rateHeaders(admission.rate));
   });

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
+import { anonymousAt, hasCredentials } from './anonymous.ts';
 import { hashKey, kindOf, parseKey } from './api-key.ts';
 import type { Attempts } from './attempts.ts';
 import { bearerOf, readCredential } from './credential.ts';
@@ -26,6 +27,8 @@ export interface AuthenticatorOptions {
   readonly runTokens?: RunTokens | null;
   /** Whether a call goes on under which an agent may call, asked for with each of its requests. Default: it does. */
   readonly runGoesOn?: (parent: string) => Promise<boolean>;
+  /** Calls can be paid for in place, so that who has no credential is let in where calls are made. Default false. */
+  readonly anonymous?: boolean;
   /** False in production: keys of play money are refused as if unknown. */
   readonly acceptDevelopmentKeys: boolean;
   readonly now: () => number;
@@ -36,9 +39,9 @@ export interface Authenticator {
    * Who is calling: by a wallet's sign-in, else by an API key, else by an access token. `address` is the client's, for counting what fails. Rejects
    * with GatewayError `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a
    * credential that is not known to be good, when too many from the address failed; as AccessTokens.verify does; with the database's error when a key
-   * had to be looked up and could not be. `runs`: also an agent that acts under a running call; else it is refused with `permission_denied`.
+   * had to be looked up and could not be. `calls`: see Pipeline.admit; elsewhere an agent that acts under a running call is refused with `permission_denied`.
    */
-  readonly authenticate: (headers: IncomingHttpHeaders, address: string, runs?: boolean) => Promise<Caller>;
+  readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Promise<Caller>;
   readonly close: () => void;
 }
 
@@ -61,7 +64,7 @@ interface Lookup {
  * so that a revocation by any gateway is effective within that second; changes by this process are effective at once.
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { keys, signIn, accessTokens = null, runTokens = null, runGoesOn = async () => true, attempts, acceptDevelopmentKeys, now } = options;
+  const { keys, signIn, accessTokens = null, runTokens = null, runGoesOn = async () => true, attempts, acceptDevelopmentKeys, anonymous = false, now } = options;
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
   const stop = keys.onChange((hash) => {
@@ -122,10 +125,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   };
 
   /** Who acts under a running call may do what the key may with which that call was made, for as long as the key may. */
-  const byRun = async (text: string, address: string, runs: boolean): Promise<Caller> => {
+  const byRun = async (text: string, address: string, calls: boolean): Promise<Caller> => {
     const grant = runTokens?.open(text) ?? null;
     if (grant === null) throw invalidKey();
-    if (!runs) throw new GatewayError('permission_denied', 'A run token is for calls of models, tools and agents alone: use an API key here');
+    if (!calls) throw new GatewayError('permission_denied', 'A run token is for calls of models, tools and agents alone: use an API key here');
     // Also what is free is for the run alone.
     if (!(await goesOn(grant.parent)))
       throw new GatewayError('permission_denied', 'The call that this run token was given with is over: it opens nothing any more');
@@ -135,11 +138,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   };
 
   return {
-    async authenticate(headers, address, runs = false) {
+    async authenticate(headers, address, calls = false) {
+      if (anonymous && calls && !hasCredentials(headers)) return anonymousAt(address);
       const signedIn = readSignIn(headers);
       if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
       const text = readCredential(headers, signIn.domains.length > 0);
-      if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, address, runs);
+      if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, address, calls);
       const kind = kindOf(text);
       if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
       if (kind === null || kind === 'admin') throw invalidKey();

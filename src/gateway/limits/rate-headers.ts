@@ -26,10 +26,12 @@ export function rateLimitError(decision: RateDecision): GatewayError {
   });
 }
 
-/** The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one for the development account. */
+/** The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one for the development account, one for those without a credential. */
 export function createRatePolicies(limits: LimitsConfig): { readonly of: (caller: Caller) => RatePolicy } {
   const { burst, tokensPerMinute } = limits;
   const ordinary: RatePolicy = { requestsPerMinute: limits.requestsPerMinute, burst, tokensPerMinute };
   const development: RatePolicy = { requestsPerMinute: limits.developmentRequestsPerMinute, burst, tokensPerMinute };
-  return { of: (caller) => (caller.key?.development ? development : ordinary) };
+  // What one of them uses was paid for: its tokens are not counted.
+  const anonymous: RatePolicy = { requestsPerMinute: limits.anonymousRequestsPerMinute, burst, tokensPerMinute };
+  return { of: (caller) => (caller.key?.development ? development : caller.anonymous || caller.paying ? anonymous : ordinary) };
 }

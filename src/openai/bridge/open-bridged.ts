@@ -38,7 +38,8 @@ export function openBridged(
   refuseUnsupported(body);
   const ask = toAsk(body, { primitive: speaker.primitive, session: ownSession(context.caller, sessionOf(body, context.headers)), limits });
   const maxCost = maxCostOf(body);
-  const { caller, requestId } = context;
+  const { caller, payment, requestId } = context;
+  const unpaid = () => payment?.receipt === null;
   const traceparent = context.headers['traceparent'];
 
   return async (callId, gone) => {
@@ -52,11 +53,12 @@ export function openBridged(
     const request: CallRequest = {
       ...asked,
       exchange: watched(asked.exchange, (offer) => (serving = offer)),
+      ...(payment ? { payment } : {}),
       ...(body.metadata ? { metadata: body.metadata } : {}),
       ...(body.provider ? { preferences: toPreferences(body.provider) } : {}),
     };
     const call = await pipeline.prepare(maxCost === null ? request : capCost(request, maxCost, MAX_COST), callId);
-    const about = { id: call.id, model: body.model, stream: ask.stream, startedAt: call.startedAt, slow: true };
+    const about = { id: call.id, model: body.model, stream: ask.stream, startedAt: call.startedAt, slow: true, unpaid };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return { about, frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }) };
   };

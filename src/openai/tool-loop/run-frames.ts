@@ -81,6 +81,7 @@ export async function* runFrames(
     budget,
     timeoutMs: config.upstream.callTimeoutMs,
     stream: about.stream,
+    payment: context.payment ?? null,
   });
   const state: State = { options, context, run, gone, tally: createRunTally(), added: [], addedLength: 0, texts: [], provider: '' };
   let end: RunEnd | null = null;

@@ -1,0 +1,244 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Database } from '#store';
+import { escrowOf, type Ledger } from '../ledger.ts';
+import type { MicroUsd } from '../money.ts';
+import { ChainUnavailable, type Chain, type ChainSetup, type Incoming } from './chain.ts';
+import { createChainRows, type ChainBook, type OpenMoney } from './chain-rows.ts';
+import { createDepositRows, type DepositRows } from './deposit-rows.ts';
+import { createDeposits, type Deposits } from './deposits.ts';
+import { createTreasury, type Reserves, type Treasury } from './treasury.ts';
+import { createWallets, type Wallets } from './wallets.ts';
+import { createWithdrawalRows, type WithdrawalRows } from './withdrawal-rows.ts';
+import { createWithdrawals, lookAfterMs, type Withdrawals } from './withdrawals.ts';
+
+/** The rules of one chain. */
+export interface ChainPolicy {
+  /** Blocks after which a payment is credited, its own included. */
+  readonly confirmations: number;
+  /** The most that is credited in all while the chain may still undo it. */
+  readonly unfinalMax: MicroUsd;
+  readonly withdrawalMin: MicroUsd;
+  /** Of one source within a day. */
+  readonly withdrawalDailyMax: MicroUsd;
+}
+
+export interface ChainsOptions {
+  readonly database: Database;
+  readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
+  readonly chains: readonly (ChainSetup & { readonly policy: ChainPolicy })[];
+  /** How long the bringer of a payment waits for it to be credited. */
+  readonly waitMs: number;
+  /** Between two looks at what came in. */
+  readonly watchMs: number;
+  /** Between two comparisons of the books with the treasuries. */
+  readonly compareMs: number;
+  /** The account that a memo names, where there is one. */
+  readonly accountOfMemo: (memo: string) => Promise<string | null>;
+  /** Told of what somebody should look at. */
+  readonly onProblem: (problem: string, of: Readonly<Record<string, unknown>>) => void;
+  /** A chain answers, or not any more; `error` says why. */
+  readonly onChange: (network: string, answers: boolean, error: unknown) => void;
+  readonly now: () => number;
+}
+
+/** Money over chains: what comes in, what goes out, and that the books say what is there. */
+export interface Chains {
+  /** CAIP-2 ids of all that are set up, whether or not they answer. */
+  readonly networks: readonly string[];
+  /** null where it is not open yet, or unknown. */
+  chain(network: string): Chain | null;
+  readonly deposits: Deposits;
+  readonly depositRows: Pick<DepositRows, 'find' | 'list'>;
+  readonly withdrawals: Withdrawals;
+  readonly withdrawalRows: Pick<WithdrawalRows, 'find' | 'list'>;
+  readonly wallets: Wallets;
+  books(): Promise<readonly ChainBook[]>;
+  open(): Promise<readonly OpenMoney[]>;
+  /** Compares the books of every chain with its treasury. `reserves` null where the chain does not tell. */
+  audit(): Promise<readonly { readonly network: string; readonly reserves: Reserves | null; readonly error: unknown }[]>;
+  close(): Promise<void>;
+}
+
+const DUE_MAX = 32;
+const CLAIM_MS = 30_000;
+const BETWEEN_LOOKS_MS = 400;
+const REOPEN_MS = 2_000;
+
+/** Opens all chains. One that cannot be reached is opened later; one that is set up wrongly rejects with Error. */
+export async function openChains(options: ChainsOptions): Promise<Chains> {
+  const { database, ledger, now, onProblem } = options;
+  const ended = new AbortController();
+  const { signal } = ended;
+  const setups = new Map(options.chains.map((setup) => [setup.network, setup]));
+  const opened = new Map<string, { readonly chain: Chain; readonly treasury: Treasury }>();
+  const chainOf = (network: string) => opened.get(network)?.chain ?? null;
+  const policyOf = (network: string) => setups.get(network)?.policy ?? CLOSED;
+
+  const depositRows = createDepositRows(database, { now });
+  const withdrawalRows = createWithdrawalRows(database, { now });
+  const chainRows = createChainRows(database, { now });
+  const wallets = createWallets(database, { now });
+
+  const withdrawals = createWithdrawals({
+    rows: withdrawalRows,
+    ledger,
+    chainOf,
+    policyOf: (network) => ({ minimum: policyOf(network).withdrawalMin, dailyMax: policyOf(network).withdrawalDailyMax }),
+    haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
+    unfinal: depositRows.unfinal,
+    now,
+  });
+  const deposits = createDeposits({
+    rows: depositRows,
+    ledger,
+    chainOf,
+    policyOf,
+    waitMs: options.waitMs,
+    recall: (account, reason) => withdrawals.recall(escrowOf(account), reason),
+    attribute: (event, network) => attribute(event, network),
+    onProblem,
+    now,
+    signal,
+  });
+
+  /** The account that the memo names, that the sending wallet is bound to, or that it is itself where it was ever used. */
+  const attribute = async ({ memo, sender }: Incoming, network: string): Promise<string | null> => {
+    const named = memo === null ? null : await options.accountOfMemo(memo);
+    if (named !== null) return named;
+    const wallet = `${network.slice(0, network.indexOf(':'))}:${network.startsWith('eip155:') ? sender.toLowerCase() : sender}`;
+    const bound = await wallets.find(wallet);
+    if (bound !== null) return bound.account;
+    const contract = `${network}:${sender.toLowerCase()}`;
+    for (const account of network.startsWith('eip155:') ? [wallet, contract] : [wallet]) {
+      if ((await ledger.balance(escrowOf(account))) !== null) return account;
+    }
+    return null;
+  };
+
+  const openOne = async (setup: ChainSetup): Promise<void> => {
+    const { createChain } = setup.network.startsWith('eip155:') ? await evm() : await solana();
+    const chain = createChain(setup);
+    try {
+      await chain.open();
+      const treasury = createTreasury({ chain, rows: chainRows, ledger, deposits, withdrawals, onProblem, signal });
+      await treasury.open();
+      opened.set(setup.network, { chain, treasury });
+    } catch (error) {
+      chain.close();
+      throw error;
+    }
+  };
+
+  /** What goes on in the background, each by itself, until the end. */
+  const loops: Promise<void>[] = [];
+  const loop = (betweenMs: number, work: () => Promise<void>) => {
+    const run = async () => {
+      let failing = false;
+      while (!signal.aborted) {
+        try {
+          await work();
+          failing = false;
+        } catch (error) {
+          if (!signal.aborted && !failing) onProblem('looking after money on chains fails; it is tried again and again', { error });
+          failing = true;
+        }
+        await pause(betweenMs, undefined, { signal, ref: false }).catch(() => {});
+      }
+    };
+    loops.push(run());
+  };
+  const answering = new Map<string, boolean>();
+  /** Says once that a chain does not answer, and once that it does again. */
+  const asking = async (network: string, work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work();
+      if (answering.get(network) === false) options.onChange(network, true, null);
+      answering.set(network, true);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ChainUnavailable)) throw error;
+      if (answering.get(network) !== false) options.onChange(network, false, error);
+      answering.set(network, false);
+    }
+  };
+
+  for (const setup of options.chains) {
+    try {
+      await openOne(setup);
+    } catch (error) {
+      if (!(error instanceof ChainUnavailable)) {
+        for (const { chain } of opened.values()) chain.close();
+        throw error;
+      }
+      answering.set(setup.network, false);
+      options.onChange(setup.network, false, error);
+    }
+  }
+  for (const setup of options.chains) {
+    const { network } = setup;
+    loop(options.watchMs, () =>
+      asking(network, async () => {
+        if (!opened.has(network)) await openOne(setup);
+        await opened.get(network)!.treasury.watch();
+      }),
+    );
+    loop(options.compareMs, async () => {
+      const { treasury } = opened.get(network) ?? {};
+      if (treasury) await asking(network, treasury.compare);
+    });
+  }
+  /** Claimed rows one beside the other; each is due again by how often it was looked at. */
+  const lookAfter = async <Row extends { readonly id: string; readonly network: string; readonly looks: number }>(
+    rows: readonly Row[],
+    carryOn: (row: Row) => Promise<void>,
+    schedule: (id: string, at: number) => Promise<void>,
+  ): Promise<void> => {
+    await Promise.all(
+      rows.map(async (row) => {
+        try {
+          await carryOn(row);
+        } catch (error) {
+          if (!(error instanceof ChainUnavailable)) onProblem('money on its way over a chain could not be looked after; it is tried again', { id: row.id, error });
+        }
+        await schedule(row.id, now() + lookAfterMs(row.looks));
+      }),
+    );
+  };
+  loop(BETWEEN_LOOKS_MS, async () => lookAfter(await depositRows.claim(DUE_MAX, CLAIM_MS), deposits.carryOn, depositRows.schedule));
+  loop(BETWEEN_LOOKS_MS, async () => lookAfter(await withdrawalRows.claim(DUE_MAX, CLAIM_MS), withdrawals.carryOn, withdrawalRows.schedule));
+
+  return {
+    networks: [...setups.keys()],
+    chain: chainOf,
+    deposits,
+    depositRows,
+    withdrawals,
+    withdrawalRows,
+    wallets,
+    books: chainRows.list,
+    open: chainRows.open,
+    audit: () =>
+      Promise.all(
+        [...setups.keys()].map(async (network) => {
+          const treasury = opened.get(network)?.treasury;
+          if (!treasury) return { network, reserves: null, error: new ChainUnavailable(`${network} does not answer`) };
+          try {
+            return { network, reserves: await treasury.compare(), error: null };
+          } catch (error) {
+            return { network, reserves: null, error };
+          }
+        }),
+      ),
+    async close() {
+      ended.abort();
+      await Promise.all(loops);
+      for (const { chain } of opened.values()) chain.close();
+    },
+  };
+}
+
+/** Each family brings libraries that take long to load: only those are that are set up. */
+const evm = async () => ({ createChain: (await import('./evm.ts')).createEvmChain });
+const solana = async () => ({ createChain: (await import('./solana.ts')).createSolanaChain });
+
+const CLOSED: ChainPolicy = { confirmations: 1, unfinalMax: 0n, withdrawalMin: 0n, withdrawalDailyMax: 0n };

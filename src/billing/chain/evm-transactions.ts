@@ -1,0 +1,142 @@
+import { keccak256 } from 'viem';
+import type { Hex, PrivateKeyAccount } from 'viem';
+import { ChainUnavailable } from './chain.ts';
+import { NodeRefusal } from './evm-rpc.ts';
+import type { EvmNode } from './evm-rpc.ts';
+
+/** A transaction is given again as it is for so long, and with more fees after. Some blocks of any chain. */
+export const REPLACE_AFTER_MS = 20_000;
+/** The treasury's next transaction is taken to be stuck when no block took it for so long. */
+export const STUCK_AFTER_MS = 90_000;
+const ATTEMPTS_MAX = 8;
+const REMEMBERED_MAX = 1000;
+
+interface Fees {
+  readonly maxFeePerGas: bigint;
+  readonly maxPriorityFeePerGas: bigint;
+}
+
+interface Sent extends Fees {
+  readonly nonce: number;
+  readonly hash: Hex;
+  readonly raw: Hex;
+  readonly at: number;
+}
+
+/** Broadcasts transactions of one key that several gateways may use at once. */
+export interface EvmTransactions {
+  /**
+   * Broadcasts a call and resolves with the transaction's id. `key` names what it does: the same again is the same transaction, or one that replaces it. Rejects with
+   * ChainUnavailable, after which it may have been broadcast.
+   */
+  send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex>;
+}
+
+export interface TransactionSetup {
+  readonly node: EvmNode;
+  readonly account: PrivateKeyAccount;
+  readonly chainId: number;
+  readonly now: () => number;
+}
+
+export function createEvmTransactions(setup: TransactionSetup): EvmTransactions {
+  const { node, account, chainId, now } = setup;
+  const sent = new Map<string, Sent>();
+  // The nonce that the chain waits for, and since when.
+  let head = { nonce: -1, since: 0 };
+  let turn: Promise<unknown> = Promise.resolve();
+
+  async function send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex> {
+    // Nonces below it were refused as taken.
+    let free = 0;
+    let raise: Fees | null = null;
+    let refusal: NodeRefusal | null = null;
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const next = await node.transactionCount(account.address, 'latest');
+      const pending = Math.max(next, await node.transactionCount(account.address, 'pending'));
+      if (head.nonce !== next) head = { nonce: next, since: now() };
+      const mine = sent.get(key);
+      const waiting = mine && mine.nonce >= next ? mine : null;
+      const stuck = pending > next && now() - head.since >= STUCK_AFTER_MS;
+
+      let ready: Sent;
+      if (waiting && now() - waiting.at < REPLACE_AFTER_MS) ready = waiting;
+      else {
+        // What blocks all that come after it is replaced first, whosever it is: who made it finds that out and sends it again.
+        const replaced: boolean = waiting !== null || stuck;
+        const nonce: number = stuck ? next : (waiting?.nonce ?? Math.max(pending, free));
+        const fees: Fees = atLeast(await currentFees(), raise ?? (waiting && waiting.nonce === nonce ? higher(waiting) : null));
+        ready = await sign(call, nonce, replaced && !waiting && !raise ? higher(fees) : fees);
+        remember(key, ready);
+      }
+      try {
+        await node.sendRaw(ready.raw);
+        return ready.hash;
+      } catch (error) {
+        if (!(error instanceof NodeRefusal)) throw error;
+        const { words } = error;
+        if (ALREADY_KNOWN.test(words)) return ready.hash;
+        refusal = error;
+        if (UNDERPRICED.test(words) && (stuck || (waiting && ready !== waiting))) {
+          raise = doubled(ready);
+          // It was not taken: what is remembered must not be given again as it is.
+          if (waiting) remember(key, waiting);
+          else sent.delete(key);
+        } else if (NONCE_TAKEN.test(words) || UNDERPRICED.test(words)) {
+          free = ready.nonce + 1;
+          sent.delete(key);
+        } else {
+          if (ready !== waiting) sent.delete(key);
+          throw NO_MONEY.test(words) ? new ChainUnavailable(`The treasury ${account.address} cannot pay for gas: ${words}`, { cause: error }) : error;
+        }
+      }
+    }
+    throw new ChainUnavailable(`No transaction of ${account.address} was taken in ${ATTEMPTS_MAX} attempts: ${refusal?.words ?? ''}`);
+  }
+
+  async function currentFees(): Promise<Fees> {
+    const block = await node.block('latest');
+    if (!block || block.baseFee === null) throw new ChainUnavailable('The node names no base fee (EIP-1559)');
+    const maxPriorityFeePerGas = await node.priorityFee();
+    // Six full blocks in a row double the base fee.
+    return { maxFeePerGas: block.baseFee * 2n + maxPriorityFeePerGas, maxPriorityFeePerGas };
+  }
+
+  async function sign(call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }, nonce: number, fees: Fees): Promise<Sent> {
+    const { maxFeePerGas, maxPriorityFeePerGas } = fees;
+    const raw = await account.signTransaction({ type: 'eip1559', chainId, nonce, maxFeePerGas, maxPriorityFeePerGas, ...call });
+    return { nonce, hash: keccak256(raw), raw, at: now(), maxFeePerGas, maxPriorityFeePerGas };
+  }
+
+  function remember(key: string, transaction: Sent): void {
+    sent.delete(key);
+    sent.set(key, transaction);
+    if (sent.size > REMEMBERED_MAX) sent.delete(sent.keys().next().value!);
+  }
+
+  return {
+    send(key, call) {
+      // One after the other: two at once would take the same nonce.
+      const result = turn.then(() => send(key, call));
+      turn = result.catch(() => {});
+      return result;
+    },
+  };
+}
+
+// geth, reth, Erigon, Nethermind, Besu, anvil.
+const ALREADY_KNOWN = /already ?known|known transaction|already imported|already in (?:the )?(?:pool|mempool)/i;
+const NONCE_TAKEN = /nonce (?:is )?too low|nonce too low|old ?nonce|nonce.{0,20}(?:used|already)/i;
+const UNDERPRICED = /underpriced|gas price too low to replace|fee too low/i;
+const NO_MONEY = /insufficient (?:funds|balance)|insufficientfunds|not enough (?:funds|balance)/i;
+
+/** Nodes replace a transaction for a tenth more (geth) or an eighth (others). */
+const higher = (fees: Fees): Fees => ({ maxFeePerGas: (fees.maxFeePerGas * 5n) / 4n + 1n, maxPriorityFeePerGas: (fees.maxPriorityFeePerGas * 5n) / 4n + 1n });
+const doubled = (fees: Fees): Fees => ({ maxFeePerGas: fees.maxFeePerGas * 2n, maxPriorityFeePerGas: fees.maxPriorityFeePerGas * 2n + 1n });
+
+function atLeast(fees: Fees, least: Fees | null): Fees {
+  if (!least) return fees;
+  const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+  const maxPriorityFeePerGas = max(fees.maxPriorityFeePerGas, least.maxPriorityFeePerGas);
+  return { maxFeePerGas: max(max(fees.maxFeePerGas, least.maxFeePerGas), maxPriorityFeePerGas), maxPriorityFeePerGas };
+}

@@ -1,0 +1,195 @@
+import { createSolanaRpc, type Address, type Base64EncodedWireTransaction, type Blockhash, type Signature } from '@solana/kit';
+import { ChainUnavailable } from './chain.ts';
+import { flag, invalid, listOf, natural, objectOf, textOf } from './solana-answer.ts';
+import { readTransaction, type SolanaTransaction } from './solana-transaction.ts';
+
+export type Level = 'confirmed' | 'finalized';
+
+/** A moment of the chain: not every slot has a block, and blocks are what age is counted in. */
+export interface Moment {
+  readonly slot: bigint;
+  readonly height: bigint;
+}
+
+/** Where a transaction is, as of `slot`. */
+export interface SignatureStatus {
+  readonly slot: bigint;
+  readonly found: { readonly slot: bigint; readonly failed: string | null; readonly level: 'processed' | Level } | null;
+}
+
+export interface SignatureEntry {
+  readonly signature: string;
+  readonly slot: bigint;
+  readonly failed: boolean;
+}
+
+/** One JSON-RPC node, asked with a time limit, and every answer checked. All methods reject with ChainUnavailable. */
+export interface SolanaNode {
+  genesisHash(): Promise<string>;
+  /** Rejects where the node knows that it is behind. */
+  checkHealth(): Promise<void>;
+  /** The oldest slot that it has transactions of. */
+  oldestSlot(): Promise<bigint>;
+  /** Finality never goes back: an answer from before what was seen already is refused. */
+  moment(level: 'processed' | Level): Promise<Moment>;
+  latestBlockhash(): Promise<{ readonly blockhash: string; readonly lastValidBlockHeight: bigint; readonly slot: bigint }>;
+  isBlockhashValid(blockhash: string, level: 'processed' | Level, minSlot: bigint): Promise<boolean>;
+  account(address: Address): Promise<{ readonly owner: string; readonly data: Uint8Array } | null>;
+  lamports(address: Address): Promise<bigint>;
+  /** What a token account held in finality, and when. */
+  tokens(account: Address): Promise<{ readonly slot: bigint; readonly amount: bigint }>;
+  /** Searches the whole history. */
+  status(signature: string): Promise<SignatureStatus>;
+  transaction(signature: string, level: Level): Promise<SolanaTransaction | null>;
+  /** What mentions an account, newest first. */
+  signatures(
+    account: Address,
+    level: Level,
+    page: { readonly before?: string; readonly limit: number; readonly minSlot: bigint },
+  ): Promise<SignatureEntry[]>;
+  /** null where it would succeed; else what the chain says. */
+  simulate(transaction: string): Promise<string | null>;
+  send(transaction: string): Promise<void>;
+}
+
+const DATA_BYTES_MAX = 4_096;
+
+export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSignal): SolanaNode {
+  const rpc = createSolanaRpc(url);
+  let newest: Moment = { slot: 0n, height: 0n };
+
+  async function ask<Answer>(
+    what: string,
+    request: { send(options: { abortSignal: AbortSignal }): Promise<unknown> },
+    read: (answer: unknown) => Answer,
+  ): Promise<Answer> {
+    let answer: unknown;
+    try {
+      answer = await request.send({ abortSignal: AbortSignal.any([closed, AbortSignal.timeout(timeoutMs)]) });
+    } catch (error) {
+      throw new ChainUnavailable(`the Solana node did not tell ${what}: ${causeOf(error)}`, { cause: error });
+    }
+    try {
+      return read(answer);
+    } catch (error) {
+      throw new ChainUnavailable(`the Solana node told no proper ${what}: ${causeOf(error)}`, { cause: error });
+    }
+  }
+  const inContext = (answer: unknown): { slot: bigint; value: unknown } => {
+    const { context, value } = objectOf(answer, 'the answer');
+    return { slot: natural(objectOf(context, 'its context')['slot'], 'the slot of its context'), value };
+  };
+
+  return {
+    genesisHash: () => ask('genesis hash', rpc.getGenesisHash(), (answer) => textOf(answer, 'a hash')),
+    checkHealth: () => ask('health', rpc.getHealth(), (answer) => (answer === 'ok' ? undefined : invalid('ok', answer))),
+    oldestSlot: () => ask('oldest slot', rpc.getFirstAvailableBlock(), (answer) => natural(answer, 'a slot')),
+    moment: (level) =>
+      ask('slot', rpc.getEpochInfo({ commitment: level }), (answer) => {
+        const { absoluteSlot, blockHeight } = objectOf(answer, 'the answer');
+        const moment = { slot: natural(absoluteSlot, 'a slot'), height: natural(blockHeight, 'a block height') };
+        if (moment.height > moment.slot) throw new Error('more blocks than slots');
+        if (level !== 'finalized') return moment;
+        if (moment.slot < newest.slot || moment.height < newest.height)
+          throw new Error(`slot ${moment.slot} was final before ${newest.slot}, which it told already`);
+        newest = moment;
+        return moment;
+      }),
+    latestBlockhash: () =>
+      ask('latest blockhash', rpc.getLatestBlockhash({ commitment: 'confirmed' }), (answer) => {
+        const { slot, value } = inContext(answer);
+        const { blockhash, lastValidBlockHeight } = objectOf(value, 'the answer');
+        return { slot, blockhash: textOf(blockhash, 'a blockhash'), lastValidBlockHeight: natural(lastValidBlockHeight, 'a block height') };
+      }),
+    isBlockhashValid: (blockhash, level, minSlot) =>
+      ask('validity of a blockhash', rpc.isBlockhashValid(blockhash as Blockhash, { commitment: level, minContextSlot: minSlot }), (answer) => {
+        const { slot, value } = inContext(answer);
+        if (slot < minSlot) throw new Error(`it is of slot ${slot}, before ${minSlot}`);
+        return flag(value, 'a truth value');
+      }),
+    account: (address) =>
+      ask(
+        'account',
+        rpc.getAccountInfo(address, { commitment: 'confirmed', encoding: 'base64', dataSlice: { offset: 0, length: DATA_BYTES_MAX } }),
+        (answer) => {
+          const { value } = inContext(answer);
+          if (value === null) return null;
+          const { owner, data } = objectOf(value, 'an account');
+          const [base64] = listOf(data, 'its data', 2);
+          return { owner: textOf(owner, 'its program'), data: Uint8Array.from(Buffer.from(textOf(base64, 'its data'), 'base64')) };
+        },
+      ),
+    lamports: (address) =>
+      ask('balance', rpc.getBalance(address, { commitment: 'confirmed' }), (answer) => natural(inContext(answer).value, 'an amount')),
+    tokens: (account) =>
+      ask('balance of a token account', rpc.getTokenAccountBalance(account, { commitment: 'finalized' }), (answer) => {
+        const { slot, value } = inContext(answer);
+        return { slot, amount: natural(objectOf(value, 'a balance')['amount'], 'an amount') };
+      }),
+    status: (signature) =>
+      ask('status of a transaction', rpc.getSignatureStatuses([signature as Signature], { searchTransactionHistory: true }), (answer) => {
+        const { slot, value } = inContext(answer);
+        const list = listOf(value, 'a list of one status', 1);
+        if (list.length !== 1) throw new Error('not one status for one signature');
+        if (list[0] === null) return { slot, found: null };
+        const { slot: height, err, confirmationStatus } = objectOf(list[0], 'a status');
+        if (confirmationStatus !== 'processed' && confirmationStatus !== 'confirmed' && confirmationStatus !== 'finalized')
+          return invalid('a commitment level', confirmationStatus);
+        return { slot, found: { slot: natural(height, 'a slot'), failed: failureOf(err), level: confirmationStatus } };
+      }),
+    transaction: (signature, level) =>
+      ask(
+        'transaction',
+        rpc.getTransaction(signature as Signature, { commitment: level, encoding: 'base64', maxSupportedTransactionVersion: 0 }),
+        (answer) => (answer === null ? null : readTransaction(answer, signature)),
+      ),
+    signatures: (account, level, { before, limit, minSlot }) =>
+      ask(
+        'transactions of an account',
+        rpc.getSignaturesForAddress(account, {
+          commitment: level,
+          limit,
+          minContextSlot: minSlot,
+          ...(before === undefined ? {} : { before: before as Signature }),
+        }),
+        (answer) => {
+          let below: bigint | null = null;
+          return listOf(answer, 'a list of transactions', limit).map((one) => {
+            const { signature, slot, err, confirmationStatus } = objectOf(one, 'a transaction');
+            const entry = { signature: textOf(signature, 'a signature'), slot: natural(slot, 'a slot'), failed: failureOf(err) !== null };
+            if (below !== null && entry.slot > below) throw new Error('it is not newest first');
+            if (level === 'finalized' && confirmationStatus !== 'finalized') throw new Error('a transaction of it is not final');
+            below = entry.slot;
+            return entry;
+          });
+        },
+      ),
+    simulate: (transaction) =>
+      ask(
+        'what a transaction would do',
+        rpc.simulateTransaction(transaction as Base64EncodedWireTransaction, { commitment: 'confirmed', encoding: 'base64', sigVerify: false }),
+        (answer) => failureOf(objectOf(inContext(answer).value, 'the outcome')['err']),
+      ),
+    // Preflight is for senders who have not simulated: here its errors would only say what the chain is asked for anyway, and could be taken for a refusal.
+    send: (transaction) =>
+      ask(
+        'that it took a transaction',
+        rpc.sendTransaction(transaction as Base64EncodedWireTransaction, { encoding: 'base64', skipPreflight: true }),
+        (answer) => {
+          textOf(answer, 'a signature');
+        },
+      ),
+  };
+}
+
+/** The chain's error of a transaction as text, null for none. An answer without the field is none that could be trusted. */
+function failureOf(err: unknown): string | null {
+  if (err === undefined) throw new Error('it does not say whether it failed');
+  if (err === null) return null;
+  return JSON.stringify(err, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)).slice(0, 200);
+}
+
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown reason';
+  return error.name === 'TimeoutError' ? 'no answer in time' : error.message.slice(0, 200);
+}

@@ -1,0 +1,103 @@
+import type { Address } from '@solana/kit';
+import { ChainUnavailable, type PaymentSighting, type SignedPayment } from './chain.ts';
+import { isSignature } from './solana-address.ts';
+import type { ExactTransaction } from './solana-exact.ts';
+import { checkNotBefore, type Expiry } from './solana-expiry.ts';
+import type { Level, SignatureStatus, SolanaNode } from './solana-node.ts';
+import { movementsInto } from './solana-transaction.ts';
+
+const EXPIRED = 'its blockhash expired before the transaction was in a block';
+const SEARCH_PAGE = 100;
+const SEARCH_PAGES = 5;
+const REMEMBERED_MAX = 20_000;
+
+/** What is looked for. */
+export interface Sought {
+  readonly messageHash: string;
+  readonly blockhash: string;
+  readonly source: Address;
+  /** Id of the transaction, where only we can sign it. */
+  readonly signature: string | null;
+}
+
+export interface PaymentSight {
+  find(payment: SignedPayment, sought: Sought, hint: string | null): Promise<PaymentSighting>;
+}
+
+/** Where payments are, as the chain tells it: by the transaction's id, or among what the payer's token account was in. */
+export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAccount: Address, asset: Address): PaymentSight {
+  /** Messages of transactions, by signature: a search that is repeated reads none twice. */
+  const messages = new Map<string, string>();
+
+  /** null where the transaction is unknown. */
+  async function of(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
+    const { found, slot } = status;
+    if (found === null) return null;
+    if (found.level === 'processed') return { state: 'open' };
+    const transaction = await node.transaction(signature, found.level);
+    if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
+    if (transaction.messageHash !== messageHash) return null;
+    const final = found.level === 'finalized';
+    if (transaction.failed !== (found.failed !== null) || transaction.slot !== found.slot)
+      throw new ChainUnavailable('the Solana node contradicts itself about a transaction');
+    // Whatever the network makes of its forks, a failure that is not final may still turn out otherwise.
+    if (found.failed !== null) return final ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` } : { state: 'open' };
+    const movements = movementsInto(transaction, treasuryAccount, asset);
+    const [movement] = movements;
+    if (movement === undefined || movements.length > 1) throw new ChainUnavailable('the Solana node shows a payment that paid nothing');
+    const confirmations = slot > found.slot ? Number(slot - found.slot) + 1 : 1;
+    const event = { id: `${signature}:0`, transaction: signature, amount: movement.amount, height: found.slot, confirmations, final };
+    return { state: 'settled', event };
+  }
+
+  /** Looks through what the payer's account was in. `complete`: a payment that is not among them is not there, as far back as it may have been. */
+  async function search({ source, messageHash, blockhash }: Sought, level: Level, minSlot: bigint): Promise<{ signature: string | null; complete: boolean }> {
+    const since = expiry.since(blockhash) ?? 0n;
+    let before: string | undefined;
+    for (let page = 0; page < SEARCH_PAGES; page += 1) {
+      const entries = await node.signatures(source, level, { limit: SEARCH_PAGE, minSlot, ...(before === undefined ? {} : { before }) });
+      for (const { signature, slot } of entries) {
+        if (slot < since) return { signature: null, complete: true };
+        let message = messages.get(signature);
+        if (message === undefined) {
+          const transaction = await node.transaction(signature, level);
+          if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
+          message = transaction.messageHash;
+          if (messages.size >= REMEMBERED_MAX) messages.delete(messages.keys().next().value as string);
+          messages.set(signature, message);
+        }
+        if (message === messageHash) return { signature, complete: true };
+        before = signature;
+      }
+      if (entries.length < SEARCH_PAGE) return { signature: null, complete: true };
+    }
+    return { signature: null, complete: false };
+  }
+
+  async function bySignature(signature: string, { messageHash, blockhash }: Sought): Promise<PaymentSighting> {
+    const found = await of(signature, messageHash, await node.status(signature));
+    if (found) return found;
+    const gone = await expiry.ofPayment(blockhash);
+    if (gone === null) return { state: 'open' };
+    // Asked after it can no longer come: what is not there now never will be.
+    const last = await node.status(signature);
+    checkNotBefore(last.slot, gone);
+    return (await of(signature, messageHash, last)) ?? { state: 'lost', reason: EXPIRED };
+  }
+
+  async function byMessage(sought: Sought, hint: string | null): Promise<PaymentSighting> {
+    const { messageHash, blockhash } = sought;
+    if (isSignature(hint)) {
+      const found = await of(hint, messageHash, await node.status(hint));
+      if (found) return found;
+    }
+    const gone = await expiry.ofPayment(blockhash);
+    const { signature, complete } = await search(sought, gone === null ? 'confirmed' : 'finalized', gone?.slot ?? 0n);
+    if (signature !== null) return (await of(signature, messageHash, await node.status(signature))) ?? { state: 'open' };
+    return gone !== null && complete ? { state: 'lost', reason: EXPIRED } : { state: 'open' };
+  }
+
+  return { find: (_, sought, hint) => (sought.signature === null ? byMessage(sought, hint) : bySignature(sought.signature, sought)) };
+}
+
+export type { ExactTransaction };

@@ -1,0 +1,1 @@
+SELECT wallet, account, bound_at FROM wallets WHERE wallet = $1

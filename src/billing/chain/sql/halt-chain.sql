@@ -1,0 +1,1 @@
+UPDATE chains SET halted = $2 WHERE network = $1 RETURNING network

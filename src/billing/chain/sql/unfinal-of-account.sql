@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS deposits FROM deposits WHERE account = $1 AND state IN ('crediting', 'credited', 'reversing')

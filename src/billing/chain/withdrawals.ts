@@ -1,0 +1,219 @@
+import { treasuryOf, type AccountName, type Ledger } from '../ledger.ts';
+import { formatUsd, type MicroUsd } from '../money.ts';
+import { ChainUnavailable, type Chain, type Payout, type SignedPayout } from './chain.ts';
+import { WithdrawalProblem } from './withdrawal-problem.ts';
+import type { NewWithdrawal, Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
+
+/** What is on its way out over a chain: no longer its account's, not yet gone from the treasury. */
+export const outgoingOf = (network: string): AccountName => `outgoing:${network}`;
+
+export interface WithdrawalPolicy {
+  readonly minimum: MicroUsd;
+  /** Of one source within a day. */
+  readonly dailyMax: MicroUsd;
+}
+
+export interface WithdrawalsOptions {
+  readonly rows: WithdrawalRows;
+  readonly ledger: Pick<Ledger, 'transfer'>;
+  /** null where it is not open yet. */
+  readonly chainOf: (network: string) => Chain | null;
+  readonly policyOf: (network: string) => WithdrawalPolicy;
+  /** Why nothing is paid out over a chain; null while it is. */
+  readonly haltOf: (network: string) => Promise<string | null>;
+  /** Whether an account has money that its chain may still undo. */
+  readonly unfinal: (account: string) => Promise<boolean>;
+  readonly now: () => number;
+}
+
+export interface Withdrawals {
+  /**
+   * Writes a withdrawal down and takes its amount from its source. Asking again with the same id and the same words resolves with the one that is there.
+   * Rejects with WithdrawalProblem; with ChainUnavailable never, as nothing is asked of a chain.
+   */
+  request(asked: NewWithdrawal): Promise<Withdrawal>;
+  /** Gives one back that is not signed yet. null where it is too late. */
+  cancel(id: string): Promise<Withdrawal | null>;
+  /** As many steps as can be made now. Rejects with ChainUnavailable. */
+  carryOn(withdrawal: Withdrawal): Promise<void>;
+  /** Gives back what was taken from a source and is not signed yet. */
+  recall(source: AccountName, reason: string): Promise<void>;
+  /** Looks at everything that is signed and not seen final. */
+  lookAtSigned(network: string): Promise<void>;
+}
+
+const DAY_MS = 86_400_000;
+/** As long as one takes that is requested. */
+const CLAIM_MS = 15_000;
+const LOOK_MAX_MS = 15_000;
+
+/** Between two looks. */
+export function lookAfterMs(looks: number): number {
+  return Math.min(500 * 1.5 ** Math.min(looks, 20), LOOK_MAX_MS);
+}
+
+export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
+  const { rows, ledger, chainOf, policyOf, now } = options;
+  const payoutOf = ({ id, address, amount }: Withdrawal): Payout => ({ id, to: address, amount });
+  const reread = async (id: string): Promise<Withdrawal> => {
+    const row = await rows.find(id);
+    if (row === null) throw new Error(`withdrawal ${id} is gone`);
+    return row;
+  };
+
+  const debit = async ({ id, source, network, amount, address }: Withdrawal): Promise<void> => {
+    const memo = `withdrawal over ${network} to ${address}`;
+    const taken = await ledger.transfer({ id: `withdrawal:${id}`, from: source, to: outgoingOf(network), amount, memo });
+    if (taken.ok || taken.reason === 'duplicate') await rows.move(id, 'requested', 'debited', now() + CLAIM_MS);
+    else await rows.move(id, 'requested', 'refused', null, `The balance is ${formatUsd(taken.available)} USDC`);
+  };
+
+  /** Those that were debited at the same time see each other here: none goes past the limit, and both may be given back. */
+  const queue = async ({ id, source, network }: Withdrawal): Promise<void> => {
+    const { dailyMax } = policyOf(network);
+    if ((await rows.takenSince(source, now() - DAY_MS)) > dailyMax)
+      await rows.move(id, 'debited', 'returning', now(), `More than ${formatUsd(dailyMax)} USDC a day`);
+    else await rows.move(id, 'debited', 'queued', now());
+  };
+
+  const giveBack = async ({ id, source, network, amount, reason }: Withdrawal): Promise<void> => {
+    await ledger.transfer({ id: `withdrawal-back:${id}`, from: outgoingOf(network), to: source, amount, memo: reason ?? 'given back' });
+    await rows.move(id, 'returning', 'returned', null);
+  };
+
+  const send = async (withdrawal: Withdrawal, signed: SignedPayout, chain: Chain): Promise<void> => {
+    if (withdrawal.handedOut || (await options.haltOf(withdrawal.network)) !== null) return;
+    const { transaction } = await chain.send(payoutOf(withdrawal), signed);
+    if (transaction !== null && transaction !== withdrawal.transaction) await rows.noteSent(withdrawal.id, transaction);
+  };
+
+  /** Signs, and keeps what was signed before anybody else can have it. */
+  const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
+    const { id, network, account } = withdrawal;
+    if ((await options.haltOf(network)) !== null || (await options.unfinal(account))) return;
+    const signed = await chain.sign(payoutOf(withdrawal), null);
+    if (await rows.sign(id, signed)) await send({ ...withdrawal, state: 'signed', signed, transaction: signed.transaction }, signed, chain);
+  };
+
+  const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
+    const { id, network, amount, transaction, address } = withdrawal;
+    const signed = withdrawal.signed!;
+    const sight = await chain.findPayout(payoutOf(withdrawal), signed, transaction);
+    if (sight.state === 'paid') {
+      await rows.noteHeight(id, sight.transaction, sight.height);
+      if (!sight.final) return;
+      const memo = `withdrawal to ${address}, transaction ${sight.transaction}`;
+      await ledger.transfer({ id: `withdrawal-paid:${id}`, from: outgoingOf(network), to: treasuryOf(network), amount, memo });
+      await rows.markPaid(id, sight.transaction, sight.height);
+      return;
+    }
+    if (sight.state === 'open') {
+      if (resend) await send(withdrawal, signed, chain);
+      return;
+    }
+    if (withdrawal.handedOut) {
+      await rows.move(id, 'signed', 'returning', now(), `It was not submitted in time: ${sight.reason}`);
+      return;
+    }
+    // The chain has decided that the one before can never pay; whoever signs first is kept, and the others' texts are thrown away unsent.
+    const again = await chain.sign(payoutOf(withdrawal), signed);
+    if (await rows.resign(id, signed, again)) await send({ ...withdrawal, signed: again, transaction: again.transaction }, again, chain);
+  };
+
+  const step = async (withdrawal: Withdrawal): Promise<void> => {
+    const chain = chainOf(withdrawal.network);
+    switch (withdrawal.state) {
+      case 'requested':
+        return debit(withdrawal);
+      case 'debited':
+        return queue(withdrawal);
+      case 'queued':
+        return chain ? sign(withdrawal, chain) : undefined;
+      case 'signed':
+        return chain ? look(withdrawal, chain, true) : undefined;
+      case 'returning':
+        return giveBack(withdrawal);
+      case 'paid':
+      case 'returned':
+      case 'refused':
+        return undefined;
+    }
+  };
+
+  /** Steps until one changes nothing, or what comes next is not this one's to do. */
+  const advance = async (withdrawal: Withdrawal, until: (row: Withdrawal) => boolean): Promise<Withdrawal> => {
+    let row = withdrawal;
+    for (let steps = 0; steps < STEPS_MAX && !until(row); steps += 1) {
+      await step(row);
+      const next = await reread(row.id);
+      if (next.state === row.state) return next;
+      row = next;
+    }
+    return row;
+  };
+
+  const check = async ({ network, address, amount, source }: NewWithdrawal): Promise<void> => {
+    const chain = chainOf(network);
+    if (chain === null) throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment: retry later`);
+    const fault = chain.addressFault(address);
+    if (fault !== null) throw new WithdrawalProblem('invalid_request', fault, 'address');
+    const { minimum, dailyMax } = policyOf(network);
+    if (amount < minimum) throw new WithdrawalProblem('invalid_request', `A withdrawal is at least ${formatUsd(minimum)} USDC`, 'amount');
+    const taken = await rows.takenSince(source, now() - DAY_MS);
+    if (taken + amount > dailyMax)
+      throw new WithdrawalProblem('rate_limit_exceeded', `At most ${formatUsd(dailyMax)} USDC can be withdrawn a day; ${formatUsd(dailyMax > taken ? dailyMax - taken : 0n)} are left`, 'amount');
+    const halted = await options.haltOf(network);
+    if (halted !== null) throw new WithdrawalProblem('service_unavailable', `Withdrawals over ${network} are stopped until its operator has looked at it`);
+  };
+
+  return {
+    async request(asked) {
+      const before = await rows.find(asked.id);
+      if (before === null) {
+        await check(asked);
+        await rows.insert(asked, now() + CLAIM_MS);
+      }
+      const row = await reread(asked.id);
+      const same = (['network', 'account', 'source', 'address', 'amount', 'handedOut'] as const).every((key) => row[key] === asked[key]);
+      if (!same) throw new WithdrawalProblem('idempotency_conflict', 'This idempotency key was used for another withdrawal: use a new key for a new one');
+      const now_ = await advance(row, ({ state }) => state !== 'requested' && state !== 'debited' && state !== 'returning');
+      if (now_.state === 'refused') throw new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${now_.reason}`, 'amount');
+      if (now_.state === 'returned' && before === null) throw new WithdrawalProblem('rate_limit_exceeded', now_.reason ?? 'It was given back', 'amount');
+      return now_;
+    },
+
+    async cancel(id) {
+      for (const from of ['debited', 'queued'] as const) {
+        if (await rows.move(id, from, 'returning', now(), CANCELED)) return advance(await reread(id), () => false);
+      }
+      const row = await reread(id);
+      return row.reason === CANCELED && (row.state === 'returning' || row.state === 'returned') ? row : null;
+    },
+
+    async carryOn(withdrawal) {
+      await advance(withdrawal, () => false);
+    },
+
+    async recall(source, reason) {
+      for (const row of await rows.unsigned(source)) {
+        for (const from of ['debited', 'queued'] as const) {
+          if (await rows.move(row.id, from, 'returning', now(), reason)) await advance(await reread(row.id), () => false);
+        }
+      }
+    },
+
+    async lookAtSigned(network) {
+      const chain = chainOf(network);
+      if (chain === null) throw new ChainUnavailable(`${network} is not open yet`);
+      for (let after = ''; ;) {
+        const page = await rows.signed(network, after);
+        for (const row of page) await look(row, chain, false);
+        if (page.length === 0) return;
+        after = page.at(-1)!.id;
+      }
+    },
+  };
+}
+
+const STEPS_MAX = 8;
+const CANCELED = 'Canceled';

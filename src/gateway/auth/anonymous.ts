@@ -1,0 +1,18 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { ANONYMOUS_ACCOUNT, type Caller } from '../call.ts';
+import { networkOf } from './client-network.ts';
+import { SIGN_IN_HEADERS } from './siwx/header.ts';
+
+const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
+
+/** Whether a request says who makes it, rightly or wrongly. */
+export const hasCredentials = (headers: IncomingHttpHeaders): boolean => CREDENTIALS.some((name) => headers[name] !== undefined);
+
+/**
+ * The caller of a request without a credential. What belongs to an account (sessions, places to listen, held calls) belongs here to the network that it came
+ * from, so that strangers neither share it nor use each other's up.
+ */
+export function anonymousAt(address: string): Caller {
+  const from = networkOf(address);
+  return { account: `${ANONYMOUS_ACCOUNT}:${from}`, key: null, wallet: null, anonymous: { from } };
+}

@@ -1,0 +1,75 @@
+import { formatUsd, type LockResult, type MicroUsd } from '#billing';
+import type { Call, Caller } from '../call.ts';
+import type { GatewayError } from '../errors.ts';
+import { refuseLock } from '../pipeline.ts';
+import { PaymentNeeded, refusesPayment } from './payment-needed.ts';
+import type { Payments, PaymentSlip } from './payments.ts';
+
+/** What wants a lock. */
+export interface Locking {
+  readonly caller: Caller;
+  readonly payment?: PaymentSlip | null;
+  /** Id of the held lock whose money it is made of: then nothing is paid. */
+  readonly parent: string | null;
+}
+
+type Refusal = Extract<LockResult, { ok: false }>;
+
+/** Takes payments between the last check of a call and its lock, so that what is refused for another reason is never paid for. */
+export interface LockPayments {
+  /** Before the first lock: for those who came by their payment alone. null where nothing has to be waited for. Rejects as the payment does. */
+  prepay(of: Locking, needed: MicroUsd): Promise<void> | null;
+  /** A lock that was refused and would take `needed` at least: rejects with `error` or with why it was not paid. Resolved, the lock is to be tried again. */
+  repay(of: Locking, refusal: Refusal, needed: MicroUsd, error: GatewayError): Promise<void>;
+  /** Both for a call, as billing takes them. */
+  readonly ofCalls: {
+    prepay(call: Call): Promise<void> | null;
+    refuse(call: Call, refusal: Refusal): Call | Error | Promise<Call>;
+  };
+}
+
+export function createLockPayments(payments: Payments): LockPayments {
+  async function take({ caller }: Locking, slip: PaymentSlip, needed: MicroUsd): Promise<void> {
+    try {
+      slip.receipt = await payments.take(caller, slip, needed);
+    } catch (error) {
+      if (refusesPayment(error)) throw new PaymentNeeded(error.code, error.message, needed, { param: error.param, cause: error });
+      throw error;
+    }
+  }
+
+  const prepay: LockPayments['prepay'] = (of, needed) => {
+    const { caller, payment, parent } = of;
+    return caller.paying && payment && payment.receipt === null && parent === null ? take(of, payment, needed) : null;
+  };
+
+  const repay: LockPayments['repay'] = async (of, { reason, available }, needed, error) => {
+    const wantsMoney = reason === 'no_account' || reason === 'insufficient';
+    if (!payments.open || !wantsMoney || of.parent !== null) throw error;
+    const { caller, payment = null } = of;
+    const missing = needed > available ? needed - available : 1n;
+    if (payment?.fault) throw new PaymentNeeded(payment.fault.code, payment.fault.message, missing, { cause: payment.fault });
+    if (payment === null || payment.receipt !== null || caller.anonymous)
+      throw new PaymentNeeded('insufficient_balance', reason === 'no_account' ? withoutBalance(needed) : error.message, missing);
+    await take(of, payment, missing);
+  };
+
+  return {
+    prepay,
+    repay,
+    ofCalls: {
+      prepay: (call) => (call.caller.paying ? prepay(call, leastOf(call)) : null),
+      refuse(call, refusal) {
+        const refused = refuseLock(call, refusal);
+        if (!(refused instanceof Error)) return refused;
+        return repay(call, refusal, leastOf(call), refused).then(() => call);
+      },
+    },
+  };
+}
+
+const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
+
+/** What the cheapest offer would have locked. */
+const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
+  candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), candidates[0]!.estimate) + lendable;

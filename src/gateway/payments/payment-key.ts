@@ -1,0 +1,15 @@
+import { hash } from 'node:crypto';
+import { isObject } from '../json-rpc/message.ts';
+import type { PaymentSlip } from './payments.ts';
+
+/** The idempotency key of a request that is paid for by itself and has none of its own: the same for the same payment, in whatever order its members came. */
+export const paymentKey = ({ id, payload }: Pick<PaymentSlip, 'id' | 'payload'>): string =>
+  `payment ${id === undefined ? hash('sha256', canonical(payload)) : hash('sha256', id)}`;
+
+/** JSON with the members of each object sorted by their names. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const members = Object.keys(value).toSorted();
+  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`;
+}

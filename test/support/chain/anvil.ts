@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+
+/** A real EVM node on loopback that a test owns. Blocks are mined when a transaction comes, unless automining is off. */
+export interface Anvil {
+  readonly url: string;
+  readonly port: number;
+  readonly chainId: number;
+  /** One JSON-RPC call. Throws with the node's words. */
+  rpc<T = unknown>(method: string, params?: readonly unknown[]): Promise<T>;
+  /** Mines so many blocks, a second apart. */
+  mine(blocks?: number): Promise<void>;
+  setAutomine(on: boolean): Promise<void>;
+  /** Undoes the newest blocks, with all their transactions, and puts as many empty ones in their place. */
+  reorg(depth: number): Promise<void>;
+  /** In wei. */
+  setBalance(address: string, wei: bigint): Promise<void>;
+  /** Timestamp of the next block, epoch seconds. */
+  setNextTime(seconds: number): Promise<void>;
+  snapshot(): Promise<string>;
+  revert(snapshot: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface AnvilOptions {
+  readonly chainId?: number;
+  /** Blocks on top of a block before the node calls it finalized: twice this number. */
+  readonly slotsInAnEpoch?: number;
+  readonly args?: readonly string[];
+}
+
+/** Starts the binary of npm's `@foundry-rs/anvil` and waits until it answers. */
+export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
+  const { chainId = 84_532, slotsInAnEpoch = 1, args = [] } = options;
+  const port = await freePort();
+  const child = spawn(
+    anvilBinary(),
+    ['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', `${chainId}`, '--slots-in-an-epoch', `${slotsInAnEpoch}`, '--silent', ...args],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  const ended = once(child, 'exit');
+  let complaint = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaint = (complaint + chunk.toString('utf8')).slice(-2000);
+  });
+  // A test run that is stopped takes its nodes along.
+  const orphaned = (): void => void child.kill('SIGKILL');
+  process.once('exit', orphaned);
+  void ended.then(() => process.off('exit', orphaned));
+
+  const url = `http://127.0.0.1:${port}`;
+  const rpc = async <T>(method: string, params: readonly unknown[] = []): Promise<T> => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    });
+    const answer = (await response.json()) as { result?: T; error?: { message: string } };
+    if (answer.error) throw new Error(`${method}: ${answer.error.message}`);
+    return answer.result as T;
+  };
+  await untilItAnswers(child, () => rpc('eth_chainId'), () => complaint);
+
+  return {
+    url,
+    port,
+    chainId,
+    rpc,
+    mine: async (blocks = 1) => void (await rpc('anvil_mine', [`0x${blocks.toString(16)}`])),
+    setAutomine: async (on) => void (await rpc('evm_setAutomine', [on])),
+    reorg: async (depth) => void (await rpc('anvil_reorg', [depth, []])),
+    setBalance: async (address, wei) => void (await rpc('anvil_setBalance', [address, `0x${wei.toString(16)}`])),
+    setNextTime: async (seconds) => void (await rpc('evm_setNextBlockTimestamp', [seconds])),
+    snapshot: () => rpc<string>('evm_snapshot'),
+    revert: async (snapshot) => void (await rpc('evm_revert', [snapshot])),
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** Path of the binary: the package of this platform that `@foundry-rs/anvil` names, found from there as its own launcher finds it. */
+function anvilBinary(): string {
+  const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
+  const name = `@foundry-rs/anvil-${process.platform}-${cpu}`;
+  try {
+    const launcher = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'));
+    return launcher.resolve(`${name}/bin/anvil${process.platform === 'win32' ? '.exe' : ''}`);
+  } catch (error) {
+    throw new Error(`The tests of EVM chains need ${name}, which is not installed: no anvil for this platform. Run npm install there, or skip these files.`, {
+      cause: error,
+    });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function untilItAnswers(child: ChildProcess, ask: () => Promise<unknown>, complaint: () => string): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`anvil ended at once (${child.exitCode ?? child.signalCode}): ${complaint()}`);
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if (Date.now() > deadline) throw new Error(`anvil does not answer: ${complaint()}`, { cause: error });
+      // Its port opens some 200 ms after the start, and nothing tells when.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
