@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify';
 import {
   audit,
   countHeldLocks,
-  createBill,
   createLedger,
   createPriceBook,
   createReceiptSigner,
@@ -53,15 +52,10 @@ import {
   createTunnelUpstream,
   createUpstream,
   GatewayError,
-  limitedAs,
   NO_PAYMENTS,
   offersFromConfig,
   pricesOf,
-  receiptOfCall,
   referenceRoutes,
-  spendTokens,
-  toBillable,
-  type Call,
   type Catalog,
   type Config,
   type KeyStore,
@@ -74,6 +68,7 @@ import {
   type Tunnels,
 } from '#gateway';
 import type { Mcp } from './mcp/index.ts';
+import { openBilling } from './app-billing.ts';
 import { closeGracefully } from './app-close.ts';
 import { openCluster } from './app-cluster.ts';
 import { operatorRoutes } from './app-operator.ts';
@@ -257,28 +252,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     cleanUp.push(() => upstream.close());
 
-    const bill = createBill<Call>({
-      ledger,
-      billable: (call) => toBillable(call, graceMs),
-      feeBps: config.billing.feeBps,
-      drainMs: config.billing.drainMs,
-      drainBytes: config.billing.drainBytes,
-      ...lockPayments.ofCalls,
-      receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
-      onStarted: observer.started,
-      onRefused: (call, error) => {
-        observer.failed(call, error);
-        for (const { offer } of call.candidates) health.notProbed(offer);
-      },
-      onResolved: (call, resolution) => {
-        observer.resolved(call, resolution);
-        if ('converse' in call.exchange) call.exchange.resolved?.(resolution.state);
-        const used = resolution.end?.usage;
-        if (used && !call.caller.paying) void spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), Number((used.prompt ?? 0n) + (used.completion ?? 0n)));
-        if (resolution.state === 'unresolved')
-          logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
-      },
-    });
+    const bill = openBilling({ config, ledger, payments: lockPayments, receipts, observer, health, limiter, policies, logger, graceMs, now });
     const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
     const pipeline = createPipeline({
       authenticate,

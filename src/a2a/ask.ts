@@ -1,4 +1,4 @@
-import type { Caller, JsonObject } from '#gateway';
+import type { Caller, JsonObject, PaymentSlip } from '#gateway';
 import type { CardOrigin } from './cards/card-pages.ts';
 import type { Operation } from './wire/methods.ts';
 import type { A2aVersion } from './wire/version.ts';
@@ -15,6 +15,8 @@ export interface Ask {
   /** The same as JSON text, as it came where it came so. */
   readonly paramsText: string;
   readonly caller: Caller;
+  /** The payment that came with the message; null or absent for none. */
+  readonly payment?: PaymentSlip | null;
   readonly requestId: string;
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;

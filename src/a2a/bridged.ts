@@ -16,7 +16,7 @@ import {
   type Tasks,
 } from '#gateway';
 import type { Ask, Out } from './ask.ts';
-import { costHeaders, withCost } from './metadata.ts';
+import { costHeaders, withCost, withReceipt } from './metadata.ts';
 import { keptTask, keptText, type Once } from './once.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import type { PaymentTasks } from './payment-required.ts';
@@ -31,7 +31,7 @@ export interface BridgedDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly tasks: Tasks;
   readonly once: Once;
-  readonly payments: PaymentTasks;
+  readonly unpaid: PaymentTasks;
   readonly taskTtlMs: number;
   readonly now: () => number;
 }
@@ -68,16 +68,15 @@ export async function runBridged(deps: BridgedDeps, { service, speaker, name }: 
     const contextId = fields.contextId ?? randomUUID();
     let call: Call | null = null;
     try {
-      const request = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
+      const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
+      const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
       call = await deps.pipeline.prepare(maxCost === null ? request : capCost(request, maxCost, MAX_COST), callId);
       const answer = { deps, ask, service, call, contextId, out };
       return await (ask.operation === 'stream' ? streamed(answer) : whole(answer));
     } catch (error) {
       if (call === null || !asksForMoney(error)) throw error;
-      const amount = call.candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), call.candidates[0]!.estimate);
-      await out.result(
-        deps.payments.unpaid({ account: caller.account, service, contextId, taskId: null }, toGatewayError(error), amount, ask.version),
-      );
+      const least = call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate);
+      await out.result(await deps.unpaid.unpaid({ ask, service, contextId, taskId: null }, toGatewayError(error), least));
       return null;
     }
   });
@@ -100,7 +99,7 @@ async function whole({ deps, ask, call, contextId, out }: Answer): Promise<strin
     const { finish, error } = frame.tail as PartsEnd;
     if (finish === 'failed') throw new GatewayError('provider_unavailable', error ?? 'The work failed');
     const message = { messageId: call.id, contextId, role: 'ROLE_AGENT', parts: joined(parts).map(toA2aPart), ...metadataOf(frame) };
-    const text = withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame);
+    const text = withReceipt(withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame), ask.payment);
     await out.result(text, costHeaders(call.id, frame));
     return keptText(text, null, frame.settlement.charged > 0n);
   }
@@ -140,7 +139,7 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
       },
       null,
     );
-    await send({ task: taskOf(WORKING, null) });
+    await out.event(withReceipt(JSON.stringify(translateEvent('1.0', ask.version, { task: taskOf(WORKING, null) })), ask.payment));
   };
   const finish = async (state: 'completed' | 'failed', message: JsonObject | null) => {
     const name = `TASK_STATE_${state.toUpperCase()}`;
@@ -177,7 +176,7 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
       const text = JSON.stringify(
         translateEvent('1.0', ask.version, { statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) } }),
       );
-      await out.result(withCost(text, call.id, frame));
+      await out.result(withReceipt(withCost(text, call.id, frame), ask.payment));
       return end.finish === 'failed' ? null : keptTask(taskId);
     }
     return null;

@@ -9,7 +9,7 @@ import {
   type Config,
   type Idempotency,
   type Look,
-  type PaymentTerms,
+  type Payments,
   type Pipeline,
   type RunTokens,
   type Speaker,
@@ -42,7 +42,7 @@ export interface A2aOptions {
   readonly catalog: Catalog;
   readonly tasks: Tasks;
   readonly idempotency: Idempotency;
-  readonly terms: PaymentTerms;
+  readonly payments: Payments;
   readonly runTokens: RunTokens;
   /** Push notification configurations, and whoever is told of what is seen of a task. */
   readonly push: Push;
@@ -94,7 +94,7 @@ export function createA2a(options: A2aOptions): A2a {
     fetchCard: createAskForCard(pipeline),
     sign: options.sign,
     auth: options.auth,
-    x402: false,
+    x402: options.payments.open,
     version,
     now,
     random,
@@ -105,7 +105,7 @@ export function createA2a(options: A2aOptions): A2a {
   const streams = createOpenStreams();
   const seen = { cards, notify: push.notify, streams, replyBytesMax };
   const talkDeps: SendTalkDeps = { ...seen, tasks, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
-  const payments = createPaymentTasks({ terms: options.terms, seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }), now });
+  const unpaid = createPaymentTasks({ payments: options.payments, seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }), now });
 
   const isAgent = (name: string): boolean => {
     try {
@@ -129,8 +129,8 @@ export function createA2a(options: A2aOptions): A2a {
     tasks,
     show: (ask, taskId, out) => showTask(taskDeps, ask, taskId, out, new AbortController().signal),
   });
-  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, payments, push });
-  const bridgedDeps = { pipeline, tasks, once, payments, taskTtlMs, now };
+  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, unpaid, push });
+  const bridgedDeps = { pipeline, tasks, once, unpaid, taskTtlMs, now };
 
   const door = createDoor({
     catalog,
@@ -152,6 +152,7 @@ export function createA2a(options: A2aOptions): A2a {
     routes: a2aRoutes({
       admit: pipeline.admit,
       door,
+      payments: options.payments,
       isService: (name) => isAgent(name) || bridgeOf(name) !== null,
       limits: config.limits,
       receipts: config.billing.receipts,

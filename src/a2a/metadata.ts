@@ -1,4 +1,5 @@
-import { costOf, formatUsd, membersOf, splice, withMembers, type SettledFrame } from '#gateway';
+import { costOf, formatUsd, membersOf, splice, withMembers, type Members, type PaymentSlip, type SettledFrame, type Span } from '#gateway';
+import { X402 } from './paid-message.ts';
 
 const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
 
@@ -24,12 +25,36 @@ export function costHeaders(callId: string, settled: Pick<SettledFrame, 'settlem
   };
 }
 
+/**
+ * A reply that tells of the payment that was taken for it, by the x402 extension: in the metadata of the message, or of the task or update and of its status
+ * message. As it is without one.
+ */
+export function withReceipt(text: string, payment: PaymentSlip | null | undefined): string {
+  if (!payment?.receipt) return text;
+  const members = { [X402.status]: '"payment-completed"', [X402.receipts]: JSON.stringify([payment.receipt]) };
+  const { inside } = holderIn(text);
+  const status = inside.get('status');
+  const message = status && text[status.start] === '{' ? membersOf(text, status.start).get('message') : undefined;
+  const told = message && text[message.start] === '{' ? inMetadata(text, message, membersOf(text, message.start), members) : text;
+  return withMetadata(told, members);
+}
+
 /** A result or an event of either version, with members set in the `metadata` of what it holds: JSON text, null removes. */
 export function withMetadata(text: string, members: Readonly<Record<string, string | null>>): string {
+  const { holder, inside } = holderIn(text);
+  return inMetadata(text, holder, inside, members);
+}
+
+/** The task, message or update that a result or an event holds. */
+function holderIn(text: string): { readonly holder: Span; readonly inside: Members } {
   const top = membersOf(text);
   const wrapped = top.has('kind') ? undefined : WRAPPED.map((name) => top.get(name)).find((span) => span !== undefined && text[span.start] === '{');
-  const holder = wrapped ?? { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 };
-  const metadata = (wrapped ? membersOf(text, wrapped.start) : top).get('metadata');
+  if (wrapped) return { holder: wrapped, inside: membersOf(text, wrapped.start) };
+  return { holder: { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, inside: top };
+}
+
+function inMetadata(text: string, holder: Span, inside: Members, members: Readonly<Record<string, string | null>>): string {
+  const metadata = inside.get('metadata');
   if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, members)]);
   const made = `{${Object.entries(members)
     .filter(([, value]) => value !== null)

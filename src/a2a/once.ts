@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GatewayError, type Idempotency, idempotencyError, isObject, newCallId, ownerOf, type Tasks } from '#gateway';
+import { GatewayError, type Idempotency, idempotencyError, isObject, newCallId, ownerOf, paymentKey, type Tasks } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 
 export interface OnceDeps {
@@ -25,15 +25,23 @@ export function keptText(text: string, taskId: string | null, charged: boolean):
 /** A task that is shown as it is by then: of a stream the last event alone would be no answer. */
 export const keptTask = (taskId: string): string => JSON.stringify({ [AGAIN]: taskId });
 
-/** `messageId` is the idempotency key of A2A, for each account and service. */
+/**
+ * `messageId` is the idempotency key of A2A, for each account and service; of a message that is paid for by itself it is the payment. Who comes without an
+ * account has nothing that could be repeated.
+ */
 export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
   return async (ask, service, messageId, out, run) => {
-    const { caller, version, params } = ask;
+    const { caller, payment, version, params } = ask;
+    if (caller.anonymous) {
+      await run(newCallId());
+      return;
+    }
+    const paid = caller.paying && payment ? { key: paymentKey(payment), said: payment.request } : null;
     const use = {
       account: caller.account,
-      key: `a2a ${hash('sha256', JSON.stringify([service, caller.run?.parent ?? null, messageId])).slice(0, 40)}`,
+      key: `a2a ${hash('sha256', JSON.stringify([service, caller.run?.parent ?? null, paid?.key ?? messageId])).slice(0, 40)}`,
       callId: newCallId(),
-      bodyHash: hash('sha256', JSON.stringify([version, params['message']])),
+      bodyHash: hash('sha256', JSON.stringify([version, paid?.said ?? params['message']])),
     };
     const beginning = await idempotency.begin(use);
     if (beginning.kind === 'replay') {

@@ -17,6 +17,8 @@ export interface OutOptions {
   readonly operation: Operation | null;
   /** The body was a bare message, and a task is what comes back. */
   readonly bare?: boolean;
+  /** More headers of a reply that is no stream, asked for when it is written; default none. */
+  readonly told?: () => Readonly<Record<string, string>>;
   /** Told of errors that no wire has a word for. */
   readonly onError: (error: unknown) => void;
 }
@@ -24,7 +26,7 @@ export interface OutOptions {
 const NOTHING = Buffer.alloc(0);
 
 /** Writes results as the binding has them: around the id of JSON-RPC, or as they are on HTTP+JSON. */
-export function createOut({ answer, version, binding, idText, operation, bare = false, onError }: OutOptions): Out {
+export function createOut({ answer, version, binding, idText, operation, bare = false, told: more = () => ({}), onError }: OutOptions): Out {
   const rest = binding === 'rest';
   const streams = operation !== null && isStreaming(operation);
   const around = (text: string) => {
@@ -36,7 +38,7 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
   let begun = false;
 
   const fail = async (status: number, headers: Readonly<Record<string, string>>, text: string, inStream: string) => {
-    if (!begun) return answer.end(text, status, { ...headers, ...type });
+    if (!begun) return answer.end(text, status, { ...headers, ...more(), ...type });
     // On HTTP+JSON nothing but the name of the event tells an error from a result.
     if (!rest) return answer.end(inStream, 200);
     await answer.events(Buffer.from(eventText(inStream, null, 'error')));
@@ -55,8 +57,8 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
         answer.end(around(text), 200);
       } else if (bare) {
         const task = bareFromResult(JSON.parse(text));
-        answer.end(task === null ? text : JSON.stringify(task), 200, headers);
-      } else answer.end(around(text), 200, { ...headers, ...type });
+        answer.end(task === null ? text : JSON.stringify(task), 200, { ...headers, ...more() });
+      } else answer.end(around(text), 200, { ...headers, ...more(), ...type });
     },
     async fail(thrown) {
       const told = worthTelling(thrown);

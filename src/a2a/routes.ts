@@ -5,11 +5,15 @@ import {
   GatewayError,
   isObject,
   jsonText,
+  needsCredential,
   parseMessage,
+  receiptHeaders,
   requireAdmission,
   type Config,
   type JsonObject,
   type KeepAlive,
+  type Payments,
+  type PaymentSlip,
   type Pipeline,
 } from '#gateway';
 import { readAddress, type Address } from './address.ts';
@@ -18,6 +22,7 @@ import type { CardOrigin } from './cards/card-pages.ts';
 import { describeDoor } from './described-door.ts';
 import type { Door } from './door.ts';
 import { createOut } from './out.ts';
+import { paidMessage, withoutX402 } from './paid-message.ts';
 import { refuseLookAlikes, refuseRepeatedKeys } from './unambiguous.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { isBareBody, sendFromBare } from './wire/bare-body.ts';
@@ -30,6 +35,7 @@ import { readVersion, VERSION_HEADER, type A2aVersion } from './wire/version.ts'
 export interface A2aRoutesDeps {
   readonly admit: Pipeline['admit'];
   readonly door: Door;
+  readonly payments: Payments;
   /** Whether there is an agent of this name, or a bridge to what is called so. */
   readonly isService: (name: string) => boolean;
   readonly limits: Pick<Config['limits'], 'bodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
@@ -41,7 +47,7 @@ export interface A2aRoutesDeps {
 
 /** One request as it was understood. */
 interface Understood {
-  readonly ask: Omit<Ask, 'caller' | 'requestId' | 'traceparent' | 'wantsReceipt' | 'maxCost' | 'extensions' | 'origin'>;
+  readonly ask: Omit<Ask, 'caller' | 'payment' | 'requestId' | 'traceparent' | 'wantsReceipt' | 'maxCost' | 'extensions' | 'origin'>;
   readonly binding: A2aBinding;
   readonly idText: string;
   readonly bare: boolean;
@@ -62,7 +68,7 @@ class Misread extends Error {
 
 /** `/a2a` (all agents) and `/a2a/{service}`: both versions by JSON-RPC and HTTP+JSON, and the bare message. Register it at the root and under `/api/v1`. */
 export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
-  const { limits, door, keepAlive } = deps;
+  const { limits, door, payments, keepAlive } = deps;
 
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit, true);
@@ -99,26 +105,35 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
         version: asked.version ?? '1.0',
         operation: null,
       };
+      let payment: PaymentSlip | null = null;
       const outOf = () =>
         createOut({
           ...understood,
+          told: () => receiptHeaders(payment),
           answer: createAnswer({ sink, events: understood.operation !== null && isStreaming(understood.operation), keepAlive }),
           onError: (error) => deps.onError(error, request),
         });
       try {
+        const { caller } = admissionOf(request);
+        if (caller.anonymous && (request.method !== 'POST' || (address.kind === 'rest' && !sends(address.match.operation)))) throw needsCredential();
         const found = understand(address, request, said, asked);
         understood = { ...found, version: found.ask.version, operation: found.ask.operation };
         refuseLookAlikes(found.ask.params);
         if (found.binding === 'jsonrpc') refuseRepeatedKeys(found.ask.paramsText);
         const { headers, id: requestId } = request;
+        const { operation } = found.ask;
+        if (caller.anonymous && !sends(operation)) throw needsCredential();
+        const paid = sends(operation) ? await paidMessage(payments, caller, found.ask) : { caller, payment: null };
+        payment = paid.payment;
+        const extensions = single(headers['a2a-extensions']) ?? single(headers['x-a2a-extensions']);
         const ask: Ask = {
           ...found.ask,
-          caller: admissionOf(request).caller,
+          ...paid,
           requestId,
           traceparent: single(headers['traceparent']),
           wantsReceipt: deps.receipts === 'always' || headers['x-receipt'] === '1' || headers['x-receipt'] === 'true',
           maxCost: single(headers['x-max-cost']),
-          extensions: single(headers['a2a-extensions']) ?? single(headers['x-a2a-extensions']),
+          extensions: payments.open ? withoutX402(extensions) : extensions,
           origin: deps.origin(request),
         };
         await door(ask, outOf(), gone.signal);
@@ -168,6 +183,9 @@ function understandRest({ service, version, match }: Extract<Address, { kind: 'r
   const ask = { operation: match.operation, version, service, params, paramsText: JSON.stringify(params), rpcId: null };
   return { ask, binding: 'rest', idText: 'null', bare: false };
 }
+
+/** What is paid for; of everything else those without a credential have nothing. */
+const sends = (operation: Operation): boolean => operation === 'send' || operation === 'stream';
 
 const EMPTY: JsonObject = {};
 

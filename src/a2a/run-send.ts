@@ -6,6 +6,7 @@ import {
   NO_PREFERENCES,
   ownerOf,
   parseUsd,
+  PaymentNeeded,
   toGatewayError,
   type Call,
   type CallRequest,
@@ -19,7 +20,7 @@ import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
 import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
-import { costHeaders, withCost } from './metadata.ts';
+import { costHeaders, withCost, withReceipt } from './metadata.ts';
 import { keptTask, keptText, type Once } from './once.ts';
 import type { PaymentTasks } from './payment-required.ts';
 import type { Push } from './push-door.ts';
@@ -34,7 +35,7 @@ export interface RunSendDeps extends SendTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly once: Once;
-  readonly payments: PaymentTasks;
+  readonly unpaid: PaymentTasks;
   /** Push notifications that are asked for with a message. */
   readonly push: Pick<Push, 'check' | 'keep'>;
 }
@@ -81,37 +82,35 @@ async function run(
     ...pushOf(deps, ask, fields),
   });
   let call: Call | null = null;
+  let begun = false;
   try {
     // Another provider knows nothing of the context.
     const last = await lastInContext(deps.tasks, ask.caller, service, fields.contextId);
     call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, last?.offerId ?? null), callId);
     for await (const frame of deps.pipeline.run(call, NEVER)) {
-      if (frame.type === 'data') await out.event(Buffer.from(frame.bytes).toString());
+      if (frame.type === 'data') {
+        const text = Buffer.from(frame.bytes).toString();
+        await out.event(begun ? text : withReceipt(text, ask.payment));
+        begun = true;
+      }
       if (frame.type !== 'settled') continue;
       await talk.noted();
-      const kept = await write(call, frame, out);
+      const kept = await write(call, frame, out, ask.payment);
       // Whatever became of the stream, its task goes on: who sends the message again is shown that.
       return kept ?? (talk.task() === null ? null : keptTask(talk.task()!));
     }
     return null;
   } catch (error) {
     if (call === null || covered || !asksForMoney(error)) throw error;
-    const amount =
-      call.candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), call.candidates[0]!.estimate) + call.lendable;
-    const { account } = ask.caller;
-    await out.result(
-      deps.payments.unpaid(
-        { account, service, contextId: fields.contextId ?? task?.contextId ?? null, taskId: task?.taskId ?? null },
-        toGatewayError(error),
-        amount,
-        ask.version,
-      ),
-    );
+    const { contextId } = fields;
+    const least = call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate) + call.lendable;
+    const waiting = { ask, service, contextId: contextId ?? task?.contextId ?? null, taskId: task?.taskId ?? null };
+    await out.result(await deps.unpaid.unpaid(waiting, toGatewayError(error), least));
     return null;
   }
 }
 
-async function write(call: Call, settled: SettledFrame, out: Out): Promise<string | null> {
+async function write(call: Call, settled: SettledFrame, out: Out, payment: Ask['payment']): Promise<string | null> {
   const { text, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {
     await out.refused(error);
@@ -124,7 +123,7 @@ async function write(call: Call, settled: SettledFrame, out: Out): Promise<strin
     return null;
   }
   const over = event?.kind === 'message' || isTerminal(event?.state ?? null);
-  const shown = call.free === null ? withCost(text, call.id, over ? settled : null) : text;
+  const shown = call.free === null ? withReceipt(withCost(text, call.id, over ? settled : null), payment) : text;
   await out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
   if (event?.kind === 'task' || event?.kind === 'message')
     return keptText(shown, event.kind === 'task' ? taskId : null, settled.settlement.charged > 0n);
@@ -138,8 +137,8 @@ function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pi
 }
 
 /** A message to a task that waits for money is what could not be sent then: that task is nobody's. */
-function withoutUnpaid({ payments }: RunSendDeps, ask: Ask, { taskId }: SendParams): { readonly ask: Ask; readonly taskId: string | null } {
-  const meant = taskId === null ? undefined : payments.goesOnWith(ask.caller.account, taskId);
+function withoutUnpaid({ unpaid }: RunSendDeps, ask: Ask, { taskId }: SendParams): { readonly ask: Ask; readonly taskId: string | null } {
+  const meant = taskId === null ? undefined : unpaid.goesOnWith(ask.caller.account, taskId);
   if (meant === undefined) return { ask, taskId };
   const { message, ...rest } = ask.params;
   const { taskId: _unpaid, contextId, ...said } = message as Record<string, unknown>;
@@ -186,6 +185,7 @@ function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: Se
     metadata: null,
     traceparent: ask.traceparent,
     wantsReceipt: ask.wantsReceipt,
+    ...(ask.payment ? { payment: ask.payment } : {}),
   };
 }
 
@@ -209,5 +209,5 @@ export function budgetOf({ params, maxCost }: Ask): MicroUsd | null {
 /** Whether an error says that the caller has to pay before the call is made. */
 export function asksForMoney(error: unknown): boolean {
   const { code } = toGatewayError(error);
-  return code === 'insufficient_balance' || code === 'escrow_not_setup' || code === 'insufficient_payment';
+  return error instanceof PaymentNeeded || code === 'insufficient_balance' || code === 'escrow_not_setup' || code === 'insufficient_payment';
 }

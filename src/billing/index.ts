@@ -37,5 +37,6 @@ export type { Deposit, DepositState } from './chain/deposit-rows.ts';
 export type { Reserves } from './chain/treasury.ts';
 export type { BoundWallet, Wallets } from './chain/wallets.ts';
 export type { Withdrawal, WithdrawalState } from './chain/withdrawal-rows.ts';
+export { CANCELED } from './chain/withdrawals.ts';
 export { WithdrawalProblem } from './chain/withdrawal-problem.ts';
 export { loadChains } from './chain/load-chains.ts';

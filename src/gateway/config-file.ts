@@ -36,8 +36,8 @@ export function loadConfig(options: LoadOptions): Config {
   const table = parseToml(text, options.file);
 
   const values = readOptions(table, options, reading);
-  const chains = readChains(table['chains'], reading);
   const place = { commands: false, directory: dirname(options.file ?? '.') };
+  const chains = readChains(table['chains'], place.directory, reading);
   const services = readBlocks(table, place, { max: BLOCKS_MAX, oneProvider: false }, reading);
   if (reading.problems.length > 0) throw new ConfigError(reading.problems);
   return freeze(toConfig(options.mode, values as OptionValues, chains, services));
@@ -187,6 +187,12 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       host: values['cluster.host'],
       port: values['cluster.port'],
       secret: values['cluster.secret'],
+    },
+    payments: {
+      waitMs: values['payments.wait_ms'],
+      addressCooldownMs: values['payments.address_cooldown_s'] * 1_000,
+      watchMs: values['payments.watch_ms'],
+      compareMs: values['payments.compare_ms'],
     },
     chains,
     services,

@@ -5,6 +5,7 @@ import { CALL_PRICE, readPrice } from './config-blocks/price-option.ts';
 import { choice, option, optionalText, text, textList, urlFault, whole, type Option, type ValueOf } from './config-option.ts';
 import { show, WrongValue } from './config-problem.ts';
 import { domainFault, hostNameFault, originFault } from './config-domain.ts';
+import { PAYMENT_OPTIONS } from './config-payment-options.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -267,7 +268,8 @@ export const OPTIONS = {
     min: 1,
     max: 10_000_000,
     default: 30,
-    meaning: 'Steady rate of requests without a credential from one network (an IPv4 address, or 64 bits of IPv6), where calls can be paid for in place.',
+    meaning:
+      'Steady rate of requests without a credential from one network (an IPv4 address, or 64 bits of IPv6), where calls can be paid for in place.',
   }),
   'limits.tokens_per_minute': whole({ min: 1, max: 1e12, default: 10_000_000, meaning: 'Tokens of one API key per minute, prompt and completion.' }),
   'limits.chat_body_bytes_max': whole({ min: KIB, max: 256 * MIB, default: 10 * MIB, meaning: 'Largest body of a chat request.' }),
@@ -390,6 +392,8 @@ export const OPTIONS = {
       'How many times as dear as the operator’s own offer, or as the first choice, another provider of a model or a tool may be for calls that name no provider and no `max_price`.',
   }),
   'upstream.cooldown_ms': whole({ min: 0, max: HOUR_MS, default: 30_000, meaning: 'How long an offer that failed is passed over.' }),
+
+  ...PAYMENT_OPTIONS,
 } as const satisfies Record<`${string}.${string}`, Option<unknown>>;
 
 export type OptionKey = keyof typeof OPTIONS;

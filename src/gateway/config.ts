@@ -37,6 +37,7 @@ export interface Config {
   readonly oauth: OAuthConfig;
   readonly tunnel: TunnelConfig;
   readonly cluster: ClusterConfig;
+  readonly payments: PaymentsConfig;
   /** Chains that the gateway can ask, by CAIP-2 id. */
   readonly chains: readonly ChainConfig[];
   readonly services: readonly ServiceConfig[];
@@ -158,10 +159,50 @@ export interface ClusterConfig {
   readonly secret: string | null;
 }
 
+/** Money over all chains. */
+export interface PaymentsConfig {
+  /** How long a request waits for the payment that came with it. */
+  readonly waitMs: number;
+  /** How long a wallet has to be bound before it is paid to. */
+  readonly addressCooldownMs: number;
+  /** Between two looks at what came in. */
+  readonly watchMs: number;
+  /** Between two comparisons of the books with the treasuries. */
+  readonly compareMs: number;
+}
+
 export interface ChainConfig {
   /** CAIP-2, such as `eip155:8453`. */
   readonly network: string;
   readonly rpcUrl: string;
+  /** null: no money goes over it, and it is only asked about contract wallets. */
+  readonly payments: ChainPaymentsConfig | null;
+}
+
+/** How money is taken and paid out over one chain. */
+export interface ChainPaymentsConfig {
+  /** Where the key of the treasury is. The key itself is secret. */
+  readonly treasury: { readonly keypairFile: string } | { readonly privateKey: string };
+  /** Address of the token. */
+  readonly asset: string;
+  /** EIP-712 domain of the token; null on Solana. */
+  readonly assetName: string | null;
+  readonly assetVersion: string | null;
+  /** `in-process`, or the URL of an x402 facilitator. */
+  readonly facilitator: string;
+  /** The least and the most of one payment. */
+  readonly minTopup: MicroUsd;
+  readonly topupMax: MicroUsd;
+  /** The most that is credited in all while the chain may still undo it. */
+  readonly unfinalMax: MicroUsd;
+  /** Blocks after which a payment is credited. */
+  readonly confirmations: number;
+  /** Blocks that make it final; null: what the node calls finalized. */
+  readonly finality: number | null;
+  readonly withdrawalMin: MicroUsd;
+  /** Of one account's balance, or of its earnings, within a day. */
+  readonly withdrawalDailyMax: MicroUsd;
+  readonly timeoutMs: number;
 }
 
 /** What a provider offers, as its file and its registration declare it. Nothing here is secret or says where it runs. */

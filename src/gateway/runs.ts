@@ -50,18 +50,19 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
       const startedAt = now();
       const parent = caller.run?.parent ?? null;
       const locking = { caller, payment, parent };
-      const lock = () => ledger.lock({
-        id,
-        account: caller.account,
-        amount: budget,
-        lendable: budget,
-        // It charges nothing of its own.
-        prices: [],
-        expiresAt: startedAt + timeoutMs + graceMs,
-        detail: JSON.stringify({ primitive, service, run: true, key: caller.key?.hash ?? null, requestId, stream, ...(parent ? { parent } : {}) }),
-        ...(parent === null ? {} : { parent }),
-        ...(caller.key?.budget ? { budget: caller.key.budget } : {}),
-      });
+      const lock = () =>
+        ledger.lock({
+          id,
+          account: caller.account,
+          amount: budget,
+          lendable: budget,
+          // It charges nothing of its own.
+          prices: [],
+          expiresAt: startedAt + timeoutMs + graceMs,
+          detail: JSON.stringify({ primitive, service, run: true, key: caller.key?.hash ?? null, requestId, stream, ...(parent ? { parent } : {}) }),
+          ...(parent === null ? {} : { parent }),
+          ...(caller.key?.budget ? { budget: caller.key.budget } : {}),
+        });
       await payments?.prepay(locking, budget);
       for (let result = await lock(); !result.ok; result = await lock()) {
         const error = refused(result.reason, budget);

@@ -11,6 +11,7 @@ export { BLOCK_TABLES, readBlocks } from './config-blocks/blocks.ts';
 export { bearerKey, readUrl } from './config-blocks/block-options.ts';
 export { domainFault } from './config-domain.ts';
 export { freeze } from './config-freeze.ts';
+export { isKey, keypairFileOption, privateKeyOption } from './config-key-options.ts';
 export { indexLines } from './config-lines.ts';
 export { option } from './config-option.ts';
 export { ConfigError, nearest, show, WrongValue, type ConfigProblem } from './config-problem.ts';

@@ -7,28 +7,30 @@ import {
   type Idempotency,
   idempotencyError,
   ownIdempotencyKey,
-  membersOf,
-  type PaymentTerms,
+  paymentKey,
+  type Payments,
   type Pipeline,
   resultText,
   type SettledFrame,
 } from '#gateway';
 import { asksForMoney, toMcpError, worthTelling } from './errors-mcp.ts';
 import { keptOutcome, withId } from './kept-outcome.ts';
+import { type PaidRequest, X402 } from './paid-request.ts';
 import { paymentRequired } from './payment-required.ts';
+import { requestDigest } from './request-digest.ts';
 import type { McpTail, Turn } from './turn.ts';
 import { withCost } from './with-cost.ts';
 
 export interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly idempotency: Idempotency;
-  readonly terms: PaymentTerms;
+  readonly payments: Payments;
   /** Told of runs that fail in a way that no wire has a word for. */
   readonly onError: (error: unknown) => void;
 }
 
 /** A request of a client that is answered by a call. */
-export interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'caller' | 'callId' | 'continued' | 'service'> {
+export interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'callId' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
   /** null without one. */
   readonly idempotencyKey: string | null;
@@ -50,12 +52,17 @@ export type AnswerCall = (asked: AnsweredCall, answer: Answer, gone: AbortSignal
 export function createAnswerCall(deps: AnswerCallDeps): AnswerCall {
   return async (asked, answer, gone) => {
     try {
-      if (asked.idempotencyKey === null || asked.free) await run(deps, asked, answer, gone);
-      else await runOnce(deps, asked, asked.idempotencyKey, answer);
+      const key = asked.free ? null : keyOf(asked);
+      if (key === null) await run(deps, asked, answer, gone);
+      else await runOnce(deps, asked, key, answer);
     } catch (error) {
       const told = worthTelling(error);
       if (told !== null) deps.onError(told);
-      const { status, headers, text } = toMcpError(error, asked.message.idText);
+      const { status, headers, text } = toMcpError(
+        error,
+        asked.message.idText,
+        asked.payment?.receipt ? { [X402.response]: asked.payment.receipt } : {},
+      );
       // Clients with a session take another status than 200 for a broken connection.
       answer.end(text, asked.client === 'legacy' ? 200 : status, headers);
     }
@@ -77,7 +84,7 @@ async function run(deps: AnswerCallDeps, asked: AnsweredCall, answer: Answer, go
     }
     return null;
   } catch (error) {
-    const result = call === null ? asked.errorResult?.(error) : refusalOf(deps, asked, call, error);
+    const result = call === null ? asked.errorResult?.(error) : await refusalOf(deps, asked, call, error);
     if (typeof result !== 'string') throw error;
     answer.end(resultText(asked.message.idText, result), 200);
     return null;
@@ -85,10 +92,17 @@ async function run(deps: AnswerCallDeps, asked: AnsweredCall, answer: Answer, go
 }
 
 /** A call that was not made for want of money, as the result that says how it can be paid for. */
-function refusalOf({ terms }: AnswerCallDeps, asked: AnsweredCall, { candidates }: Call, error: unknown): string | null {
+async function refusalOf({ payments }: AnswerCallDeps, asked: AnsweredCall, { candidates }: Call, error: unknown): Promise<string | null> {
   if (asked.free || !asksForMoney(error)) return null;
   const amount = candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), candidates[0]!.estimate);
-  return paymentRequired(terms, asked, error, amount);
+  return paymentRequired(payments, asked, error, amount);
+}
+
+/** The key that a request is run once by; null for none. Who comes without an account has none to keep it in, unless the request is paid for: then that is its key. */
+function keyOf({ caller, idempotencyKey, payment }: AnsweredCall): string | null {
+  if (caller.anonymous) return null;
+  if (idempotencyKey !== null) return ownIdempotencyKey(caller, idempotencyKey);
+  return caller.paying && payment ? paymentKey(payment) : null;
 }
 
 /**
@@ -100,9 +114,9 @@ async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, a
   const { idText } = asked.message;
   const use = {
     account: asked.caller.account,
-    key: ownIdempotencyKey(asked.caller, roundOf(key, asked)),
+    key: roundOf(key, asked),
     callId: asked.callId,
-    bodyHash: digestOf(asked),
+    bodyHash: requestDigest(asked.target, asked.message, true),
   };
   const beginning = await idempotency.begin(use);
   if (beginning.kind === 'replay') return answer.end(withId(idText, beginning), beginning.status, { 'idempotent-replayed': 'true' });
@@ -131,17 +145,6 @@ async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, a
 /** A client sends its key again with each round of one call; each is another request. */
 function roundOf(key: string, { continued, message: { params } }: AnsweredCall): string {
   return continued === null ? key : `${key} ${hash('sha256', String(params?.['requestState'])).slice(0, 16)}`;
-}
-
-/** What makes two requests the same: the tool and its arguments as they are written, and what the client answers to a round. Ids and tokens differ. */
-function digestOf({ target, message }: AnsweredCall): string {
-  const whole = message.members.get('params');
-  const params = whole && membersOf(message.text, whole.start);
-  const parts = ['name', 'arguments', 'inputResponses'].map((key) => {
-    const member = params?.get(key);
-    return member ? message.text.slice(member.start, member.end) : null;
-  });
-  return hash('sha256', JSON.stringify([target, message.method, ...parts]));
 }
 
 /** The response after its settlement; that of a billed call says in `_meta` what it cost. */

@@ -9,7 +9,7 @@ import {
   GatewayError,
   type Idempotency,
   type Offer,
-  type PaymentTerms,
+  type Payments,
   type Pipeline,
   type SessionStore,
   type Speakers,
@@ -37,6 +37,7 @@ import { createModernToModern } from './legs/modern-to-modern.ts';
 import { createListen } from './listen.ts';
 import { createListenPlaces } from './listen-places.ts';
 import { createOwnLists } from './own-lists.ts';
+import { createReadPaid } from './paid-request.ts';
 import { createReplays } from './replays.ts';
 import { createRunTurn } from './run-turn.ts';
 import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
@@ -58,7 +59,7 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly pins: ToolPins;
   /** Whether the provider of an offer is connected. */
   readonly present: (offer: Offer) => boolean;
-  readonly terms: PaymentTerms;
+  readonly payments: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp'>;
   /** What else than tools can be called, asked for with each request; default nothing. */
   readonly speakers?: () => Partial<Speakers>;
@@ -157,7 +158,8 @@ export function createMcp(options: McpOptions): Mcp {
   const listen = createListen({ ...listening, places });
   const replays = createReplays({ now });
 
-  const answerCall = createAnswerCall({ pipeline, idempotency: options.idempotency, terms: options.terms, onError });
+  const answerCall = createAnswerCall({ pipeline, idempotency: options.idempotency, payments: options.payments, onError });
+  const readPaid = createReadPaid(options.payments);
   const turns: TurnCallDeps = {
     servers,
     legs: {
@@ -176,14 +178,14 @@ export function createMcp(options: McpOptions): Mcp {
   const runTurn = createRunTurn({ answerCall, ...turns });
   const tools = createToolSpeaker({ ...turns, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
   const { receipts } = config.billing;
-  const toService = createStandalone({ runTurn, seals, receipts });
+  const toService = createStandalone({ runTurn, readPaid, seals, receipts });
   const toServiceInPlaces = boundedListens(toService, places);
   const speakers = options.speakers ?? (() => ({}));
-  const answerAsk = createAnswerAsk({ answerCall, speakers, receipts, charsMax: replyBytesMax });
+  const answerAsk = createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax: replyBytesMax });
   const aggregate = createAggregate({ catalogue, version, spoken: createSpokenSearch({ speakers, catalog }) });
   const listenToAll = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
   const toAll = createAggregateDoor({ aggregate, toService, listen: listenToAll, answerAsk });
-  const toSessions = { pipeline, sessions, replays, servers, runTurn, raw, bridge, clientRequests, receipts, keepAlive, onError };
+  const toSessions = { pipeline, sessions, replays, servers, runTurn, readPaid, raw, bridge, clientRequests, receipts, keepAlive, onError };
   const sessionDoor = createSessionDoor({ ...toSessions, listen });
   // A stream of the aggregate is counted as one, whatever it is made of. Each part of it is a session, and no session has two.
   const partPlaces = createListenPlaces({ max: config.mcp.sessionsMax });

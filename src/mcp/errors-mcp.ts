@@ -34,13 +34,13 @@ export interface McpErrorReply {
   readonly text: string;
 }
 
-/** Any thrown value as a JSON-RPC error. `data` names our code, what is wrong and when a retry can help. */
-export function toMcpError(thrown: unknown, idText: string): McpErrorReply {
+/** Any thrown value as a JSON-RPC error. `data` names our code, what is wrong and when a retry can help, and has the members of `more`. */
+export function toMcpError(thrown: unknown, idText: string, more: Readonly<Record<string, unknown>> = {}): McpErrorReply {
   const error = toGatewayError(thrown);
   const { code, status } = MCP_ERRORS[error.code];
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
-  return { status, headers, text: errorText(idText, { code, message: error.message, data: dataOf(error) }) };
+  return { status, headers, text: errorText(idText, { code, message: error.message, data: { ...dataOf(error), ...more } }) };
 }
 
 function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unknown> {

@@ -14,6 +14,7 @@ import {
   requireAdmission,
   toGatewayError,
 } from '#gateway';
+import { refuseAnonymous } from './anonymous.ts';
 import { classify, type Inbound } from './classify.ts';
 import { describeRoutes } from './described-routes.ts';
 import { toMcpError, worthTelling } from './errors-mcp.ts';
@@ -102,6 +103,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         await reply.code(202).send();
         return;
       }
+      refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
       const gone = new AbortController();
       const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
       // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
@@ -134,7 +136,9 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
 
     async function listen(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const session = header(request, 'mcp-session-id');
-      if (session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
+      // Those without a credential have calls alone, and nothing is told outside of these.
+      const { anonymous } = admissionOf(request).caller;
+      if (anonymous || session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
         const right = 'POST one JSON-RPC message; GET opens the event stream of a session, with Mcp-Session-Id and Accept: text/event-stream';
         await reply
           .code(405)

@@ -21,7 +21,7 @@ export function createRunTurn({ answerCall, ...deps }: RunTurnDeps): RunTurn {
   return (request, answer, gone) => {
     const turn: Turn = { ...request.turn, callId: newCallId() };
     const { message, client, caller, callId, continued, service } = turn;
-    const { rule, idempotencyKey, target } = request;
+    const { rule, idempotencyKey, payment = null, target } = request;
     const asked = {
       message,
       client,
@@ -31,6 +31,7 @@ export function createRunTurn({ answerCall, ...deps }: RunTurnDeps): RunTurn {
       service,
       free: rule.billing === 'free',
       idempotencyKey,
+      payment,
       target,
       request: () => turnCall(deps, request, turn),
       events: (bytes: Uint8Array) => bytes,

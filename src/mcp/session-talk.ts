@@ -6,6 +6,7 @@ import type { LegacyToLegacy } from './legs/legacy-to-legacy.ts';
 import type { LegacyToModern } from './legs/legacy-to-modern.ts';
 import type { Listen, Listening } from './listen.ts';
 import { LISTEN_MS } from './listen-places.ts';
+import type { ReadPaid } from './paid-request.ts';
 import type { Recording } from './replays.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from './revisions.ts';
 import type { RunTurn } from './run-turn.ts';
@@ -21,6 +22,7 @@ export interface SessionTalkDeps {
   readonly listen: Listen;
   readonly servers: Servers;
   readonly runTurn: RunTurn;
+  readonly readPaid: ReadPaid;
   readonly raw: Pick<LegacyToLegacy, 'tell'>;
   readonly bridge: Pick<LegacyToModern, 'cancel'>;
   readonly clientRequests: Pick<ClientRequests, 'resolve'>;
@@ -84,6 +86,8 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
 
     async request(session, asked, { knock, events, answer, toClient }) {
       const own = ownMeta(asked, knock.headers, deps.receipts);
+      const target = pinned(session.offer.id);
+      const { caller, payment } = await deps.readPaid(knock.caller, target, own);
       // A client that can go on with its stream has not cancelled by leaving it.
       const left = new AbortController();
       const leave = () => {
@@ -96,7 +100,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
           turn: {
             message: own.message,
             client: 'legacy',
-            caller: knock.caller,
+            caller,
             service: session.service,
             events,
             capabilities: session.clientCapabilities,
@@ -110,7 +114,8 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
           traceparent: traceOf(knock.headers, asked),
           wantsReceipt: own.wantsReceipt,
           idempotencyKey: own.idempotencyKey,
-          target: pinned(session.offer.id),
+          payment,
+          target,
         },
         answer,
         left.signal,

@@ -14,11 +14,12 @@ import {
 } from '#gateway';
 import { withoutMeta } from './meta.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from './revisions.ts';
+import { type ReadPaid, X402 } from './paid-request.ts';
 import type { RunTurn, TurnRequest } from './run-turn.ts';
 import type { Continued } from './turn.ts';
 
 /** Members of a request's `_meta` that speak to the gateway, and are not for the provider. */
-const OURS = ['tollgate/idempotency-key', 'tollgate/receipt', 'x402/payment'] as const;
+const OURS = ['tollgate/idempotency-key', 'tollgate/receipt', X402.payment] as const;
 
 /** The HTTP side of a request. */
 export interface Knock {
@@ -43,6 +44,7 @@ export interface Standalone {
 
 export interface StandaloneDeps {
   readonly runTurn: RunTurn;
+  readonly readPaid: ReadPaid;
   readonly seals: Seals;
   readonly receipts: Config['billing']['receipts'];
 }
@@ -57,16 +59,17 @@ export type StandaloneRun = (
 ) => Promise<void>;
 
 /** Answers requests that stand alone, modern or bare, to one service. */
-export function createStandalone({ runTurn, seals, receipts }: StandaloneDeps): StandaloneRun {
+export function createStandalone({ runTurn, readPaid, seals, receipts }: StandaloneDeps): StandaloneRun {
   return async (service, { client, message: asked, capabilities, events, unwrapped = false }, knock, answer, toClient = AS_IT_IS) => {
-    const { caller, headers, requestId, gone } = knock;
+    const { headers, requestId, gone } = knock;
     if (client === 'bare' && asked.method === 'ping') return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
+    const own = ownMeta(asked, headers, receipts);
+    const { caller, payment } = await readPaid(knock.caller, service, own);
     const continued = openState(seals, caller, asked);
     if (continued === 'unknown') {
       const text = 'requestState is not one that this gateway gave to this account, or it has expired: make the request again from its beginning';
       return answer.end(errorText(asked.idText, { code: ERROR.invalidParams, message: text }), modernStatusOf(ERROR.invalidParams));
     }
-    const own = ownMeta(asked, headers, receipts);
     await runTurn(
       {
         turn: {
@@ -86,6 +89,7 @@ export function createStandalone({ runTurn, seals, receipts }: StandaloneDeps): 
         traceparent: traceOf(headers, asked),
         wantsReceipt: own.wantsReceipt,
         idempotencyKey: own.idempotencyKey,
+        payment,
         target: service,
       },
       answer,
@@ -102,12 +106,15 @@ function ruleOf(client: Standalone['client'], method: string): MethodRule {
   return rule;
 }
 
+/** What a request says to the gateway itself. */
+export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
+  readonly message: RequestMessage;
+  /** As it came; undefined without one. */
+  readonly payment: unknown;
+}
+
 /** What a request says to the gateway itself, and the request without it. Throws GatewayError `invalid_request`. */
-export function ownMeta(
-  asked: RequestMessage,
-  headers: IncomingHttpHeaders,
-  receipts: Config['billing']['receipts'],
-): Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> & { readonly message: RequestMessage } {
+export function ownMeta(asked: RequestMessage, headers: IncomingHttpHeaders, receipts: Config['billing']['receipts']): OwnMeta {
   const meta = isObject(asked.params?.['_meta']) ? asked.params['_meta'] : null;
   const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
   const receipt = headers['x-receipt'];
@@ -118,6 +125,7 @@ export function ownMeta(
     message,
     wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,
     idempotencyKey: key === undefined ? null : parseIdempotencyKey(key),
+    payment: meta?.[X402.payment],
   };
 }
 

@@ -1,4 +1,14 @@
-import { pinned, type Caller, type CallRequest, GatewayError, NO_PREFERENCES, type Offer, printable, type RequestMessage } from '#gateway';
+import {
+  pinned,
+  type Caller,
+  type CallRequest,
+  GatewayError,
+  NO_PREFERENCES,
+  type Offer,
+  type PaymentSlip,
+  printable,
+  type RequestMessage,
+} from '#gateway';
 import { LISTEN_MS } from './listen-places.ts';
 import { MODERN, type MethodRule } from './revisions.ts';
 import { hasOwnPrice, priceOfTool } from './tool-price.ts';
@@ -16,6 +26,8 @@ export interface TurnCall {
   readonly requestId: string;
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;
+  /** The payment that came with it; default none. */
+  readonly payment?: PaymentSlip | null;
   /** Names that `prepare` resolves; the pinned form of a session's or a continuation's offer. */
   readonly target: string;
 }
@@ -50,6 +62,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     metadata: null,
     traceparent: request.traceparent,
     wantsReceipt: request.wantsReceipt,
+    ...(request.payment ? { payment: request.payment } : {}),
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
 }

@@ -1,14 +1,19 @@
 import { type Call, type CostOf, membersOf, RawJsonError } from '#gateway';
 import { withMeta } from './meta.ts';
+import { X402 } from './paid-request.ts';
 import type { McpTail } from './turn.ts';
 
 /** The response of a billed call with what it cost in its `_meta`; `cost` is in USDC. One without a result stays as it is. */
-export function withCost({ text, message }: McpTail, { id }: Pick<Call, 'id'>, cost: CostOf, receipt: string | null): string {
+export function withCost({ text, message }: McpTail, { id, payment }: Pick<Call, 'id' | 'payment'>, cost: CostOf, receipt: string | null): string {
   const read = message?.text === text ? message : null;
   if (!(read?.members ?? membersOf(text)).has('result')) return text;
   const generation = { 'tollgate/generation': JSON.stringify({ id, ...cost }) };
   // What a server writes there itself is no receipt of this gateway.
-  const told = { ...generation, 'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt) };
+  const told = {
+    ...generation,
+    'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt),
+    [X402.response]: payment?.receipt ? JSON.stringify(payment.receipt) : null,
+  };
   try {
     return withMeta(text, 'result', told, read);
   } catch (error) {

@@ -57,7 +57,17 @@ const KEEP_ALIVE_MS = 15_000;
 
 /** `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown to the server's error handler. */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
-  const { pipeline, idempotency, payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, toolLoop = null, now, onError, keepAliveMs = KEEP_ALIVE_MS } = deps;
+  const {
+    pipeline,
+    idempotency,
+    payments = NO_PAYMENTS,
+    config,
+    speakers = () => NO_SPEAKERS,
+    toolLoop = null,
+    now,
+    onError,
+    keepAliveMs = KEEP_ALIVE_MS,
+  } = deps;
   const { limits } = config;
   const schema = chatSchema(limits.messagesMax);
   const check = createCheck<ChatBody>(schema);

@@ -1,4 +1,14 @@
-import { capCost, GatewayError, MoneyError, NO_PREFERENCES, parseRates, type Caller, type CallRequest, type PaymentSlip, type RoutePreferences } from '#gateway';
+import {
+  capCost,
+  GatewayError,
+  MoneyError,
+  NO_PREFERENCES,
+  parseRates,
+  type Caller,
+  type CallRequest,
+  type PaymentSlip,
+  type RoutePreferences,
+} from '#gateway';
 import { chatBudget, checkFits, toUsage } from './chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './chat-schema.ts';

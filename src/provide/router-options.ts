@@ -1,13 +1,8 @@
-import { bearerKey, domainFault, option, readUrl, show, WrongValue } from '#gateway/wire';
+import { bearerKey, domainFault, keypairFileOption, option, privateKeyOption, readUrl, show, WrongValue } from '#gateway/wire';
 import { parseChainId } from './wallet/chain-id.ts';
-import { isKey } from './wallet/load-wallet.ts';
 import { WalletError } from './wallet/wallet.ts';
 
-const SECRET_MAX = 1_024;
-const PATH_MAX = 4_096;
 const API_PATH = '/api/v1';
-
-const KEYPAIR_RIGHT = 'the path of the file that `tollgate keygen` wrote';
 
 /** The keys of `[router]` and `[router.siwx]`: where the proxy dials in, and as whom. */
 export const ROUTER_OPTIONS = {
@@ -36,32 +31,8 @@ export const ROUTER_OPTIONS = {
       }
     },
   }),
-  'siwx.keypair_file': option<string | null>({
-    takes: 'path of a file that its owner alone can read',
-    meaning:
-      'Keypair file of the wallet, as `tollgate keygen` writes it. A relative path starts at the directory of the file. Give this or `private_key`.',
-    optional: { text: 'none', fallback: null },
-    read: (value) => {
-      if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, KEYPAIR_RIGHT);
-      if (isKey(value)) throw new WrongValue('is a key itself', `${KEYPAIR_RIGHT}; a key goes to private_key`);
-      if (value === '' || value.length > PATH_MAX || value.includes('\0')) throw new WrongValue('is no path', KEYPAIR_RIGHT);
-      if (value.startsWith('~'))
-        throw new WrongValue('begins with ~, which only shells know', 'the whole path, or one that starts at the directory of this file');
-      return value;
-    },
-  }),
-  'siwx.private_key': option<string | null>({
-    takes: 'hex of an EVM key, base58 of a Solana key pair, or `std::env::NAME`',
-    meaning: 'Secret key of the wallet, in place of `keypair_file`.',
-    secret: true,
-    optional: { text: 'none', fallback: null },
-    read: (value) => {
-      const right = '"std::env::NAME", or the key as hex (EVM) or base58 (Solana)';
-      if (typeof value !== 'string') throw new WrongValue('is not text', right);
-      if (value.trim() === '' || value.length > SECRET_MAX) throw new WrongValue('is no key', right);
-      return value.trim();
-    },
-  }),
+  'siwx.keypair_file': keypairFileOption('Keypair file of the wallet, as `tollgate keygen` writes it.'),
+  'siwx.private_key': privateKeyOption('Secret key of the wallet, in place of `keypair_file`.'),
   'siwx.domain': option<string | null>({
     takes: 'host name, with its port where that is not the default one',
     meaning: 'Domain that the wallet signs in for: one that the router knows as its own.',

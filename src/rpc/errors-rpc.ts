@@ -21,7 +21,7 @@ export const RPC_ERRORS = {
   invalid_request: { code: CODE.invalidParams, status: 200 },
   unauthorized: { code: -32010, status: 401 },
   insufficient_balance: { code: -32011, status: 402 },
-  payment_pending: { code: -32019, status: 202 },
+  payment_pending: { code: -32019, status: 200 },
   payment_expired: { code: -32011, status: 402 },
   payment_verification_failed: { code: -32011, status: 402 },
   insufficient_payment: { code: -32011, status: 402 },

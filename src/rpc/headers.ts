@@ -1,4 +1,4 @@
-import { SIGN_IN_HEADERS } from '#gateway';
+import { PAYMENT_HEADERS, SIGN_IN_HEADERS } from '#gateway';
 
 /** Headers that say who calls. */
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
@@ -9,6 +9,7 @@ const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN
  */
 const INWARD: ReadonlySet<string> = new Set([
   ...CREDENTIALS,
+  ...PAYMENT_HEADERS,
   'host',
   'origin',
   'user-agent',
@@ -23,6 +24,7 @@ const OUTWARD = [
   'retry-after',
   'www-authenticate',
   'payment-required',
+  'payment-response',
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',

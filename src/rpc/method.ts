@@ -65,18 +65,30 @@ const NAME_CHARS_MAX = 512;
 
 const KEY = 'tollgate/idempotency-key';
 const RECEIPT = 'tollgate/receipt';
+const PAYMENT = 'x402/payment';
 
 /** Headers that say what `params._meta` says to the gateway. `header`: the Idempotency-Key of the request itself. Throws GatewayError `invalid_request`. */
 export function ownHeaders(asked: RequestMessage, header: string | null): Record<string, string> {
   const meta = paramsOf(asked)['_meta'];
   const said = isObject(meta) ? meta : EMPTY;
   const key = said[KEY] === undefined ? header : parseIdempotencyKey(said[KEY]);
-  return { ...(key === null ? {} : { 'idempotency-key': key }), ...(said[RECEIPT] === true ? { 'x-receipt': '1' } : {}) };
+  return {
+    ...(key === null ? {} : { 'idempotency-key': key }),
+    ...(said[RECEIPT] === true ? { 'x-receipt': '1' } : {}),
+    ...paymentOf(said[PAYMENT]),
+  };
 }
+
+/** A payment as doors of HTTP take it. What is wrong with it, they say. */
+const paymentOf = (payment: unknown): Record<string, string> =>
+  payment === undefined ? {} : { 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') };
 
 /** What every billed method takes besides its own. */
 export const META_PARAM: Param = {
   name: '_meta',
-  description: `\`${KEY}\` makes a repetition of the call answer the same without a second charge; \`${RECEIPT}: true\` asks for a signed receipt.`,
-  schema: { type: 'object', properties: { [KEY]: { type: 'string', minLength: 1, maxLength: 255 }, [RECEIPT]: { type: 'boolean' } } },
+  description: `\`${KEY}\` makes a repetition of the call answer the same without a second charge; \`${RECEIPT}: true\` asks for a signed receipt; \`${PAYMENT}\` is an x402 payment for the call.`,
+  schema: {
+    type: 'object',
+    properties: { [KEY]: { type: 'string', minLength: 1, maxLength: 255 }, [RECEIPT]: { type: 'boolean' }, [PAYMENT]: { type: 'object' } },
+  },
 };

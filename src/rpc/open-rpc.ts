@@ -45,6 +45,7 @@ const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]
   [CODE.internal]: ['internal', 'Internal error'],
   [RPC_ERRORS.unauthorized.code]: ['unauthorized', 'No credential, or one that is not valid'],
   [RPC_ERRORS.insufficient_balance.code]: ['payment', 'The money does not reach; data may hold the terms of x402'],
+  [RPC_ERRORS.payment_pending.code]: ['paymentPending', 'The payment is not known to be settled yet: repeat the request with it'],
   [RPC_ERRORS.permission_denied.code]: ['permissionDenied', 'The key may not do this'],
   [RPC_ERRORS.not_found.code]: ['notFound', 'There is no such model, agent or call'],
   [RPC_ERRORS.idempotency_conflict.code]: ['idempotencyConflict', 'The idempotency key was used for something else, or its call still runs'],

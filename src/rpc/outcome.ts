@@ -1,4 +1,4 @@
-import { errorText, type Members, membersOf, RawJsonError, resultText, splice, withMembers } from '#gateway';
+import { errorText, HTTP_ERRORS, type Members, membersOf, RawJsonError, resultText, splice, withMembers } from '#gateway';
 import { CODE, fromHttpError, KEPT_STATUSES, type RpcFault } from './errors-rpc.ts';
 import { toldOf } from './headers.ts';
 import type { InnerReply } from './inner-request.ts';
@@ -25,7 +25,8 @@ export function errorOf({ error, status, headers }: RpcFault): Outcome {
 
 /** The reply of an HTTP door: its JSON, or its text, is the result; what is neither is the result in base64, since it may have been paid for. */
 export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Outcome {
-  if (status < 200 || status > 299) return errorOf(fromHttpError(status, headers, text));
+  // A payment that is not known to be settled yet is no result.
+  if (status < 200 || status > 299 || isPending(status, text)) return errorOf(fromHttpError(status, headers, text));
   const type = headers['content-type'] ?? '';
   const told = { status: 200, headers: toldOf(headers) };
   if (isJson(type)) return { kind: 'result', text: withCost(text, headers), ...told };
@@ -33,6 +34,8 @@ export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Out
   const file = JSON.stringify({ content_type: type, base64: bytes.toString('base64') });
   return { kind: 'result', text: withCost(file, headers), ...told };
 }
+
+const isPending = (status: number, text: string) => status === HTTP_ERRORS.payment_pending.status && text.includes('"payment_pending"');
 
 const isJson = (type: string) => /^application\/(?:[\w.-]+\+)?json\b/i.test(type);
 
@@ -59,10 +62,11 @@ function membersIn(text: string): Members | null {
 
 /** A result that is an object, with what its door said of the money in `_meta`. */
 function withCost(text: string, headers: Readonly<Record<string, string>>): string {
-  const { 'x-generation-id': id, 'x-cost-usd': cost, 'x-receipt': receipt } = headers;
+  const { 'x-generation-id': id, 'x-cost-usd': cost, 'x-receipt': receipt, 'payment-response': payment } = headers;
   const told: (readonly [string, string])[] = [];
   if (id !== undefined) told.push(['tollgate/generation', JSON.stringify({ id, ...(cost === undefined ? {} : { cost, currency: 'USDC' }) })]);
   if (receipt !== undefined) told.push(['tollgate/receipt', JSON.stringify(receipt)]);
+  if (payment !== undefined) told.push(['x402/payment-response', Buffer.from(payment, 'base64').toString()]);
   const members = told.length > 0 ? membersIn(text) : null;
   if (members === null) return text;
   const meta = members.get('_meta');

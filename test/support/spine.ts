@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { escrowOf, parseUsd, treasuryOf, type AuditReport, type Balance } from '#billing';
-import { loadConfig, localAccount, type NewKeyFields } from '#gateway';
+import { loadConfig, localAccount, type NewKeyFields, type Payments } from '#gateway';
 import { createApp, type App } from '../../src/app.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { DOMAIN } from './wallets.ts';
@@ -50,6 +50,8 @@ export interface SpineOptions {
   readonly now?: () => number;
   readonly random?: () => number;
   readonly keepAliveMs?: number;
+  /** What takes payments, in place of the chains of the configuration. */
+  readonly payments?: Payments;
   /** More environment variables; undefined takes one away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The directory of the embedded database and the identity; kept when the gateway stops. */
@@ -162,6 +164,7 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     writeLog: (line) => logs.push(line),
     ...(options.now ? { now: options.now } : {}),
     ...(options.random ? { random: options.random } : {}),
+    ...(options.payments ? { payments: options.payments } : {}),
     ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
   });
   const account = localAccount('tester');

@@ -80,6 +80,7 @@ function extensionsOf(theirs: readonly AgentExtension[], { price, x402 }: CardTe
 }
 
 /** Any version of the payment extension: an agent would be paid past the gateway. */
-const X402_FAMILY = 'https://github.com/google-agentic-commerce/a2a-x402/';
+/** What the address of every version of that extension begins with. */
+export const X402_FAMILY = 'https://github.com/google-agentic-commerce/a2a-x402/';
 
 const filled = <T>(list: readonly T[] | undefined): readonly T[] | null => (list && list.length > 0 ? list : null);

@@ -32,6 +32,8 @@ export interface ChainsOptions {
   readonly watchMs: number;
   /** Between two comparisons of the books with the treasuries. */
   readonly compareMs: number;
+  /** false: nothing goes on by itself, for who only looks at the books; nothing is paid out then. Default true. */
+  readonly background?: boolean;
   /** The account that a memo names, where there is one. */
   readonly accountOfMemo: (memo: string) => Promise<string | null>;
   /** Told of what somebody should look at. */
@@ -48,7 +50,7 @@ export interface Chains {
   /** null where it is not open yet, or unknown. */
   chain(network: string): Chain | null;
   readonly deposits: Deposits;
-  readonly depositRows: Pick<DepositRows, 'find' | 'list'>;
+  readonly depositRows: Pick<DepositRows, 'find' | 'list' | 'suspense'>;
   readonly withdrawals: Withdrawals;
   readonly withdrawalRows: Pick<WithdrawalRows, 'find' | 'list'>;
   readonly wallets: Wallets;
@@ -132,6 +134,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   /** What goes on in the background, each by itself, until the end. */
   const loops: Promise<void>[] = [];
   const loop = (betweenMs: number, work: () => Promise<void>) => {
+    if (options.background === false) return;
     const run = async () => {
       let failing = false;
       while (!signal.aborted) {
@@ -198,7 +201,8 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
         try {
           await carryOn(row);
         } catch (error) {
-          if (!(error instanceof ChainUnavailable)) onProblem('money on its way over a chain could not be looked after; it is tried again', { id: row.id, error });
+          if (!(error instanceof ChainUnavailable))
+            onProblem('money on its way over a chain could not be looked after; it is tried again', { id: row.id, error });
         }
         await schedule(row.id, now() + lookAfterMs(row.looks));
       }),

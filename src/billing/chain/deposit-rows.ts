@@ -61,6 +61,7 @@ const CLAIM = load('claim-deposits');
 const SCHEDULE = load('schedule-deposit');
 const UNFINAL = load('unfinal-of-account');
 const SUSPENDED = load('suspended-of-payer');
+const SUSPENSE = load('list-suspense');
 const ATTRIBUTE = load('attribute-deposit');
 
 /** A place in a list that goes backwards in time. */
@@ -91,6 +92,8 @@ export interface DepositRows {
   schedule(id: string, nextLookAt: number | null): Promise<void>;
   /** Whether the account has money that its chain may still undo. */
   unfinal(account: string): Promise<boolean>;
+  /** All in suspense, the newest first. */
+  suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
   /** Of an address, in suspense. */
   suspended(payer: string): Promise<readonly Deposit[]>;
   /** Says whose it is, once. It is due at once, for whoever moves the money. */
@@ -129,6 +132,8 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
       await database.query(SCHEDULE, [id, nextLookAt]);
     },
     unfinal: async (account) => (await database.query(UNFINAL, [account]))[0]!['deposits'] !== 0n,
+    suspense: async (before, limit) =>
+      (await database.query(SUSPENSE, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toDeposit),
     suspended: async (payer) => (await database.query(SUSPENDED, [payer, SUSPENDED_MAX])).map(toDeposit),
     attribute: (id, account) => changed(ATTRIBUTE, [id, account, now()]),
   };

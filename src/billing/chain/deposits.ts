@@ -50,8 +50,10 @@ export interface Deposits {
   carryOn(deposit: Deposit): Promise<void>;
   /** Books what came in and is final. */
   arrived(event: Incoming, network: string): Promise<void>;
-  /** Credits what is in suspense and came from an address to the account that has proven to have it. Resolves with what it was. */
-  attribute(address: string, account: string): Promise<readonly Deposit[]>;
+  /** Credits what is in suspense and came from an address, on one network or on any (null), to the account that has proven to have it. Resolves with what it was. */
+  attribute(address: string, account: string, network: string | null): Promise<readonly Deposit[]>;
+  /** Credits one that is in suspense. null where there is none of this id. */
+  attributeOne(id: string, account: string): Promise<Deposit | null>;
 }
 
 /** Longer than it takes to give a payment to the chain and to wait for it. */
@@ -184,8 +186,11 @@ export function createDeposits(options: DepositsOptions): Deposits {
 
   const bringHome = (deposit: Deposit, payment: SignedPayment, mine: boolean): Promise<void> => {
     const running = driven.get(deposit.id);
-    if (running) return running;
-    const driving = drive(deposit, payment, mine).finally(() => driven.delete(deposit.id));
+    // Who made the row brings it home, also where others of this process wait for it already.
+    if (running && !mine) return running;
+    const driving = drive(deposit, payment, mine).finally(() => {
+      if (driven.get(deposit.id) === driving) driven.delete(deposit.id);
+    });
     driven.set(deposit.id, driving);
     return driving;
   };
@@ -268,16 +273,28 @@ export function createDeposits(options: DepositsOptions): Deposits {
       }
       if (deposit.state !== 'reversing' && deposit.state !== 'reversed') return settle(deposit, event);
       // The chain had said that it could not come any more.
-      await ledger.transfer({ id: `deposit-late:${id}`, from: treasuryOf(network), to: SUSPENSE, amount: event.amount, memo: `came after it was reversed: ${id}` });
+      await ledger.transfer({
+        id: `deposit-late:${id}`,
+        from: treasuryOf(network),
+        to: SUSPENSE,
+        amount: event.amount,
+        memo: `came after it was reversed: ${id}`,
+      });
       onProblem('a deposit that was reversed came after all: it is in suspense', { deposit: id, amount: event.amount });
     },
 
-    async attribute(address, account) {
+    async attribute(address, account, network) {
       const given: Deposit[] = [];
       for (const deposit of await rows.suspended(address)) {
+        if (network !== null && deposit.network !== network) continue;
         if (await attribute(deposit, account)) given.push({ ...deposit, account });
       }
       return given;
+    },
+
+    async attributeOne(id, account) {
+      const deposit = await rows.find(id);
+      return deposit !== null && (await attribute(deposit, account)) ? { ...deposit, account } : null;
     },
   };
 }

@@ -24,7 +24,11 @@ export interface Arrivals {
  * Nodes keep balances of the last blocks only (geth: 128) unless they are archives: of older blocks the logs are believed, as they are of an honest token.
  */
 export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): Arrivals {
-  async function missing({ first, last }: { readonly first: bigint; readonly last: bigint }, into: readonly EvmLog[], out: readonly EvmLog[]): Promise<MicroUsd | null> {
+  async function missing(
+    { first, last }: { readonly first: bigint; readonly last: bigint },
+    into: readonly EvmLog[],
+    out: readonly EvmLog[],
+  ): Promise<MicroUsd | null> {
     try {
       const before = first > 0n ? await asset.balanceOf(treasury, first - 1n) : 0n;
       return sumOf(into) - sumOf(out) - ((await asset.balanceOf(treasury, last)) - before);

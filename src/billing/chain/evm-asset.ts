@@ -2,6 +2,7 @@ import { decodeAbiParameters, decodeFunctionResult, encodeFunctionData, pad, par
 import type { Hex } from 'viem';
 import type { MicroUsd } from '../money.ts';
 import { ChainUnavailable } from './chain.ts';
+import { Reverted } from './evm-rpc.ts';
 import type { EvmLog, EvmNode } from './evm-rpc.ts';
 
 /** EIP-3009, and what else of USDC's FiatToken v2 is used. */
@@ -48,6 +49,9 @@ export interface Authorization {
   readonly nonce: Hex;
 }
 
+/** What is at the asset's address has no such function: a wrong address, or a node that has lost the state. */
+export class NoSuchAsset extends ChainUnavailable {}
+
 /** The token contract, asked by its functions. */
 export interface EvmAsset {
   readonly address: Hex;
@@ -62,7 +66,14 @@ export function createEvmAsset(node: EvmNode, address: Hex): EvmAsset {
   type View = 'decimals' | 'DOMAIN_SEPARATOR' | 'balanceOf' | 'authorizationState';
   async function view(functionName: View, args: readonly unknown[], at: 'latest' | bigint): Promise<unknown> {
     const call = { abi: ASSET_ABI, functionName, args } as Parameters<typeof encodeFunctionData>[0];
-    const data = await node.call({ to: address, data: encodeFunctionData(call) }, at);
+    let data: Hex;
+    try {
+      data = await node.call({ to: address, data: encodeFunctionData(call) }, at);
+    } catch (error) {
+      if (error instanceof Reverted) throw new NoSuchAsset(`${address} does not answer ${functionName}: ${error.message}`, { cause: error });
+      throw error;
+    }
+    if (data === '0x') throw new NoSuchAsset(`${address} does not answer ${functionName}`);
     try {
       return decodeFunctionResult({ abi: ASSET_ABI, functionName, data });
     } catch (error) {
@@ -73,7 +84,15 @@ export function createEvmAsset(node: EvmNode, address: Hex): EvmAsset {
     address,
     decimals: async () => (await view('decimals', [], 'latest')) as number,
     domainSeparator: async () => (await view('DOMAIN_SEPARATOR', [], 'latest')) as Hex,
-    balanceOf: async (account, at) => (await view('balanceOf', [account], at)) as bigint,
+    async balanceOf(account, at) {
+      try {
+        return (await view('balanceOf', [account], at)) as bigint;
+      } catch (error) {
+        // Before there was such a token nobody had any of it: a chain of one's own starts with that.
+        if (error instanceof NoSuchAsset && (await node.code(address, at)) === '0x') return 0n;
+        throw error;
+      }
+    },
     authorizationState: async (authorizer, nonce, at) => (await view('authorizationState', [authorizer, nonce], at)) as boolean,
   };
 }
@@ -142,7 +161,8 @@ export function carriedOut(logs: readonly EvmLog[], asset: Hex, payee: Hex): Car
     }
     const transfer = transferOf(log);
     if (!current || current.transfer || !transfer) continue;
-    if (transfer.from === current.authorizer && transfer.to === payee.toLowerCase()) current = { ...current, transfer: { log, value: transfer.value } };
+    if (transfer.from === current.authorizer && transfer.to === payee.toLowerCase())
+      current = { ...current, transfer: { log, value: transfer.value } };
   }
   close();
   return found;

@@ -47,10 +47,10 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
 
   async function page(cursor: string | null): Promise<IncomingPage> {
     const heads = await evmHeads(node, finality);
-    if (cursor === null) return { events: [], cursor: textOf(heads.final), more: false };
+    if (cursor === null) return { events: [], cursor: textOf(heads.final), height: heads.final.number, more: false };
     const seen = await blockAt(cursor, heads.latest.number);
     // The node's finalized block may be behind what was final before: another machine, or one that has just started.
-    if (seen.number >= heads.final.number) return { events: [], cursor, more: false };
+    if (seen.number >= heads.final.number) return { events: [], cursor, height: seen.number, more: false };
 
     const from = seen.number + 1n;
     const found = await reader.read({ address: asset.address, topics: [TRANSFER, null, topicOf(treasury)] }, from, heads.final.number);
@@ -66,7 +66,7 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
       events.push(...some.flat());
     }
     await stillThere(node, [seen, end]);
-    return { events, cursor: textOf(end), more: last < heads.final.number };
+    return { events, cursor: textOf(end), height: last, more: last < heads.final.number };
   }
 
   /**
@@ -75,7 +75,7 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
    */
   async function cutOf(range: { readonly first: bigint; readonly last: bigint }, into: readonly EvmLog[]): Promise<Cut> {
     const out: EvmLog[] = [];
-    for (let from = range.first; from <= range.last; ) {
+    for (let from = range.first; from <= range.last;) {
       const part = await reader.read({ address: asset.address, topics: [TRANSFER, topicOf(treasury)] }, from, range.last);
       out.push(...part.logs);
       from = part.to + 1n;
@@ -97,7 +97,9 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
     const { transaction, blockHash } = into[0]!;
     const receipt = await node.receipt(transaction);
     if (receipt?.blockHash !== blockHash) throw new ChainUnavailable(`The node does not know transaction ${transaction} of its own log`);
-    const payments = new Map(carriedOut(receipt.logs, asset.address, treasury).flatMap((one) => (one.transfer ? [[one.transfer.log.index, one] as const] : [])));
+    const payments = new Map(
+      carriedOut(receipt.logs, asset.address, treasury).flatMap((one) => (one.transfer ? [[one.transfer.log.index, one] as const] : [])),
+    );
     const events: Incoming[] = [];
     for (const log of into) {
       const transfer = transferOf(log);

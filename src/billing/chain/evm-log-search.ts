@@ -7,6 +7,7 @@ import type { EvmLog, EvmNode, LogFilter } from './evm-rpc.ts';
 /** Blocks of one question, at first. Nodes that find it too many are asked for fewer, down to a few. */
 export const RANGE_MAX = 2000n;
 const RANGE_MIN = 8n;
+const ANSWERS_TO_DARE = 20;
 /** Questions of one search: a day of Base is 22 of them. */
 const QUESTIONS_MAX = 200;
 
@@ -17,9 +18,10 @@ export interface RangeReader {
   readonly range: bigint;
 }
 
-/** Remembers how many blocks the node bears, and dares more after every answer. */
+/** Remembers how many blocks the node bears, and dares more after some answers in a row. */
 export function createRangeReader(node: EvmNode): RangeReader {
   let range = RANGE_MAX;
+  let answered = 0;
   return {
     get range() {
       return range;
@@ -29,11 +31,16 @@ export function createRangeReader(node: EvmNode): RangeReader {
         const last = to - from + 1n > range ? from + range - 1n : to;
         try {
           const logs = await node.logs({ ...filter, in: { from, to: last } });
-          if (range < RANGE_MAX) range = range * 2n > RANGE_MAX ? RANGE_MAX : range * 2n;
+          answered += 1;
+          if (answered >= ANSWERS_TO_DARE && range < RANGE_MAX) {
+            range = range * 2n > RANGE_MAX ? RANGE_MAX : range * 2n;
+            answered = 0;
+          }
           return { logs, to: last };
         } catch (error) {
           if (!mayBeTooMuch(error) || last - from + 1n <= RANGE_MIN) throw error;
           const asked = last - from + 1n;
+          answered = 0;
           range = asked / 4n < RANGE_MIN ? RANGE_MIN : asked / 4n;
         }
       }

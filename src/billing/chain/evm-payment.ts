@@ -67,7 +67,8 @@ export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: nu
     throw new PaymentProblem('insufficient_payment', `payload.authorization.value is ${authorization.value}; the accepted amount is ${amount}`);
   if (authorization.value > amount) throw malformed(`payload.authorization.value must be the accepted amount ${amount}, not ${authorization.value}`);
   if (authorization.from === zeroAddress) throw malformed('payload.authorization.from is the zero address, which signs nothing');
-  if (authorization.from === terms.treasury.toLowerCase()) throw malformed('payload.authorization.from is the address that is paid: nothing would move');
+  if (authorization.from === terms.treasury.toLowerCase())
+    throw malformed('payload.authorization.from is the address that is paid: nothing would move');
   if (authorization.validBefore <= authorization.validAfter) throw malformed('payload.authorization.validBefore must be later than validAfter');
   const latest = BigInt(Math.floor(now / 1000)) + VALID_SECONDS_MAX;
   if (authorization.validBefore > latest)
@@ -97,7 +98,8 @@ export function signedAuthorization(payload: Readonly<Record<string, unknown>>):
   const given = members(payload['authorization'], 'payload.authorization');
   const at = (name: string): string => `payload.authorization.${name}`;
   const nonce = given['nonce'];
-  if (typeof nonce !== 'string' || nonce.length !== 66 || !isHex(nonce, 64)) throw malformed(`${at('nonce')} must be 32 bytes of hex after 0x, not ${shown(nonce)}`);
+  if (typeof nonce !== 'string' || nonce.length !== 66 || !isHex(nonce, 64))
+    throw malformed(`${at('nonce')} must be 32 bytes of hex after 0x, not ${shown(nonce)}`);
   return {
     authorization: {
       from: address(given['from'], at('from')),
@@ -127,13 +129,15 @@ function sameAddress(given: unknown, wanted: Hex, what: string): void {
 
 /** Case says nothing here: half of the clients lose it. */
 function address(given: unknown, what: string): Hex {
-  if (typeof given !== 'string' || !isAddress(given, { strict: false })) throw malformed(`${what} must be 20 bytes of hex after 0x, not ${shown(given)}`);
+  if (typeof given !== 'string' || !isAddress(given, { strict: false }))
+    throw malformed(`${what} must be 20 bytes of hex after 0x, not ${shown(given)}`);
   return given.toLowerCase() as Hex;
 }
 
 function decimal(given: unknown, what: string): bigint {
   // 20 digits: all of 64 bits.
-  if (typeof given !== 'string' || !/^(?:0|[1-9]\d{0,19})$/.test(given)) throw malformed(`${what} must be a whole number as a string of digits, not ${shown(given)}`);
+  if (typeof given !== 'string' || !/^(?:0|[1-9]\d{0,19})$/.test(given))
+    throw malformed(`${what} must be a whole number as a string of digits, not ${shown(given)}`);
   return BigInt(given);
 }
 
@@ -148,7 +152,11 @@ const isHex = (text: string, digitsMax: number): boolean => text.length <= 2 + d
 function shown(value: unknown): string {
   if (value === undefined) return 'missing';
   if (typeof value === 'string') return JSON.stringify(value.length > TEXT_MAX ? `${value.slice(0, TEXT_MAX)}…` : value);
-  return typeof value === 'number' || typeof value === 'boolean' || value === null ? String(value) : Array.isArray(value) ? 'a list' : `an ${typeof value}`;
+  return typeof value === 'number' || typeof value === 'boolean' || value === null
+    ? String(value)
+    : Array.isArray(value)
+      ? 'a list'
+      : `an ${typeof value}`;
 }
 
 const malformed = (message: string): PaymentProblem => new PaymentProblem('invalid_request', message);

@@ -67,7 +67,7 @@ export interface EvmNode {
   block(which: 'latest' | 'finalized' | bigint): Promise<EvmBlock | null>;
   /** Throws Reverted. */
   call(call: EvmCall, at: 'latest' | bigint): Promise<Hex>;
-  code(address: Hex): Promise<Hex>;
+  code(address: Hex, at: 'latest' | bigint): Promise<Hex>;
   logs(filter: LogFilter): Promise<EvmLog[]>;
   /** null: it knows no such transaction, or it is in no block yet. */
   receipt(transaction: Hex): Promise<EvmReceipt | null>;
@@ -130,7 +130,7 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       };
     },
     call: async (call, at) => bytes(await request('eth_call', [callParams(call), atParam(at)]), 'eth_call'),
-    code: async (address) => bytes(await request('eth_getCode', [address, 'latest']), 'eth_getCode'),
+    code: async (address, at) => bytes(await request('eth_getCode', [address, atParam(at)]), 'eth_getCode'),
     async logs({ address, topics, in: where }) {
       const range = 'blockHash' in where ? where : { fromBlock: toQuantity(where.from), toBlock: toQuantity(where.to) };
       const answer = await request('eth_getLogs', [{ address, topics, ...range }]);
@@ -159,7 +159,8 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       if (count > BigInt(Number.MAX_SAFE_INTEGER)) throw nonsense('eth_getTransactionCount', 'a count beyond reason');
       return Number(count);
     },
-    estimateGas: async (call) => quantity(await request('eth_estimateGas', [callParams(call)]), 'eth_estimateGas'),
+    // Of the newest block: where the same is waiting already, the pending one says that it was done.
+    estimateGas: async (call) => quantity(await request('eth_estimateGas', [callParams(call), 'latest']), 'eth_estimateGas'),
     priorityFee: async () => quantity(await request('eth_maxPriorityFeePerGas', []), 'eth_maxPriorityFeePerGas'),
     sendRaw: async (raw) => void hex32(await request('eth_sendRawTransaction', [raw]), 'eth_sendRawTransaction'),
     close: () => closing.abort(),
@@ -183,7 +184,8 @@ export function inOrder(a: EvmLog, b: EvmLog): number {
 
 const REVERTED = /revert|invalid opcode|invalidopcode|invalid jump|out of ?gas|stack (?:under|over)flow/i;
 const UNKNOWN_BLOCK = /unknown block|block not found|header not found|out of ?range/i;
-const PRUNED = /missing trie node|pruned|historical state|state .{0,60}(?:not|un)[ -]?available|old data not available|distance to target block|archive/i;
+const PRUNED =
+  /missing trie node|pruned|historical state|state .{0,60}(?:not|un)[ -]?available|old data not available|distance to target block|archive/i;
 
 function answersFilter(log: EvmLog, address: Hex, topics: LogFilter['topics'], where: LogFilter['in']): boolean {
   const inRange = 'blockHash' in where ? log.blockHash === where.blockHash : log.block >= where.from && log.block <= where.to;

@@ -50,7 +50,8 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
     }
     const mark = await markOf(authorization, notBefore, heads, hint);
     const receipt = await node.receipt(mark.transaction);
-    if (receipt?.blockHash !== mark.blockHash || !receipt.succeeded) throw new ChainUnavailable(`The node does not know transaction ${mark.transaction} of its own log`);
+    if (receipt?.blockHash !== mark.blockHash || !receipt.succeeded)
+      throw new ChainUnavailable(`The node does not know transaction ${mark.transaction} of its own log`);
     if (mark.block > heads.latest.number) throw new ChainUnavailable(`Block ${mark.block} is newer than what the node calls its newest`);
     await stillThere(node, [{ number: mark.block, hash: mark.blockHash }]);
     return { state: mark.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled', heads, mark, receipt, final: mark.block <= heads.final.number };
@@ -60,7 +61,10 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
     const { from, nonce, validBefore } = authorization;
     const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], topicOf(from), nonce] as const;
     const isMark = (log: EvmLog): boolean =>
-      log.address === asset.address.toLowerCase() && topics[0].some((one) => one === log.topics[0]) && log.topics[1] === topics[1] && log.topics[2] === nonce;
+      log.address === asset.address.toLowerCase() &&
+      topics[0].some((one) => one === log.topics[0]) &&
+      log.topics[1] === topics[1] &&
+      log.topics[2] === nonce;
     if (hint !== null && /^0x[0-9a-f]{64}$/i.test(hint)) {
       const mark = (await node.receipt(hint as Hex))?.logs.find(isMark);
       if (mark) return mark;
@@ -94,7 +98,8 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       const gone = (reason: string): PayoutSighting => (final ? { state: 'lost', reason } : { state: 'open' });
       if (located.state === 'cancelled') return gone(`The treasury's key cancelled it in transaction ${mark.transaction}`);
       const done = carriedOut(receipt.logs, asset.address, authorization.to).find(({ index }) => index === mark.index);
-      if (done?.transfer?.value !== authorization.value) return gone(`Its authorization was used up in transaction ${mark.transaction}, which does not pay it`);
+      if (done?.transfer?.value !== authorization.value)
+        return gone(`Its authorization was used up in transaction ${mark.transaction}, which does not pay it`);
       return { state: 'paid', transaction: mark.transaction, final, height: mark.block };
     },
   };
@@ -104,9 +109,15 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
  * Not used up in the newest block means not used up in any before it. Times of blocks never go back: once the final block is as late as the authorization's end,
  * no block that can still come after it may carry it out.
  */
-function sightUnused(authorization: Authorization, heads: EvmHeads): { readonly state: 'open' } | { readonly state: 'lost'; readonly reason: string } {
+function sightUnused(
+  authorization: Authorization,
+  heads: EvmHeads,
+): { readonly state: 'open' } | { readonly state: 'lost'; readonly reason: string } {
   if (heads.final.timestamp < authorization.validBefore) return { state: 'open' };
-  return { state: 'lost', reason: `It was valid before ${new Date(Number(authorization.validBefore) * 1000).toISOString()}, and no block until then has it` };
+  return {
+    state: 'lost',
+    reason: `It was valid before ${new Date(Number(authorization.validBefore) * 1000).toISOString()}, and no block until then has it`,
+  };
 }
 
 /** A Transfer as an event. */

@@ -9,6 +9,8 @@ export const REPLACE_AFTER_MS = 20_000;
 /** The treasury's next transaction is taken to be stuck when no block took it for so long. */
 export const STUCK_AFTER_MS = 90_000;
 const ATTEMPTS_MAX = 8;
+/** However long a transaction waits, its fees rise no further than to so many times the usual ones. */
+const FEES_TIMES_MAX = 10n;
 const REMEMBERED_MAX = 1000;
 
 interface Fees {
@@ -63,10 +65,17 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
       if (waiting && now() - waiting.at < REPLACE_AFTER_MS) ready = waiting;
       else {
         // What blocks all that come after it is replaced first, whosever it is: who made it finds that out and sends it again.
-        const replaced: boolean = waiting !== null || stuck;
-        const nonce: number = stuck ? next : (waiting?.nonce ?? Math.max(pending, free));
-        const fees: Fees = atLeast(await currentFees(), raise ?? (waiting && waiting.nonce === nonce ? higher(waiting) : null));
-        ready = await sign(call, nonce, replaced && !waiting && !raise ? higher(fees) : fees);
+        const nonce = stuck ? next : (waiting?.nonce ?? Math.max(pending, free));
+        const usual = await currentFees();
+        const least: Fees | null = raise ?? (waiting?.nonce === nonce ? higher(waiting) : stuck ? higher(usual) : null);
+        const fees = least ? atLeast(usual, least) : usual;
+        if (fees.maxFeePerGas > usual.maxFeePerGas * FEES_TIMES_MAX) {
+          if (!waiting)
+            throw new ChainUnavailable(
+              `What holds up transaction ${nonce} of ${account.address} would cost more than ${FEES_TIMES_MAX} times the usual fee to replace`,
+            );
+          ready = waiting;
+        } else ready = await sign(call, nonce, fees);
         remember(key, ready);
       }
       try {
@@ -82,6 +91,9 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
           // It was not taken: what is remembered must not be given again as it is.
           if (waiting) remember(key, waiting);
           else sent.delete(key);
+        } else if (waiting && NONCE_TAKEN.test(words)) {
+          // It, or one that replaced it, has been mined since it was asked: the chain tells which.
+          return waiting.hash;
         } else if (NONCE_TAKEN.test(words) || UNDERPRICED.test(words)) {
           free = ready.nonce + 1;
           sent.delete(key);
@@ -109,6 +121,8 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   }
 
   function remember(key: string, transaction: Sent): void {
+    // Who had this nonce before was replaced, or never heard of: it takes another one when it comes again.
+    for (const [other, { nonce }] of sent) if (nonce === transaction.nonce) sent.delete(other);
     sent.delete(key);
     sent.set(key, transaction);
     if (sent.size > REMEMBERED_MAX) sent.delete(sent.keys().next().value!);
@@ -131,11 +145,13 @@ const UNDERPRICED = /underpriced|gas price too low to replace|fee too low/i;
 const NO_MONEY = /insufficient (?:funds|balance)|insufficientfunds|not enough (?:funds|balance)/i;
 
 /** Nodes replace a transaction for a tenth more (geth) or an eighth (others). */
-const higher = (fees: Fees): Fees => ({ maxFeePerGas: (fees.maxFeePerGas * 5n) / 4n + 1n, maxPriorityFeePerGas: (fees.maxPriorityFeePerGas * 5n) / 4n + 1n });
+const higher = (fees: Fees): Fees => ({
+  maxFeePerGas: (fees.maxFeePerGas * 5n) / 4n + 1n,
+  maxPriorityFeePerGas: (fees.maxPriorityFeePerGas * 5n) / 4n + 1n,
+});
 const doubled = (fees: Fees): Fees => ({ maxFeePerGas: fees.maxFeePerGas * 2n, maxPriorityFeePerGas: fees.maxPriorityFeePerGas * 2n + 1n });
 
-function atLeast(fees: Fees, least: Fees | null): Fees {
-  if (!least) return fees;
+function atLeast(fees: Fees, least: Fees): Fees {
   const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);
   const maxPriorityFeePerGas = max(fees.maxPriorityFeePerGas, least.maxPriorityFeePerGas);
   return { maxFeePerGas: max(max(fees.maxFeePerGas, least.maxFeePerGas), maxPriorityFeePerGas), maxPriorityFeePerGas };

@@ -1,5 +1,6 @@
 import { ChainUnavailable } from './chain.ts';
 import type { Moment, SolanaNode } from './solana-node.ts';
+import { networkFault } from './solana-open.ts';
 
 /** Blocks for which a blockhash is valid (Agave: MAX_PROCESSING_AGE). */
 export const BLOCKHASH_BLOCKS = 150n;
@@ -30,7 +31,7 @@ interface FirstSight extends Moment {
   readonly valid: boolean;
 }
 
-export function createExpiry(node: SolanaNode, checkNetwork: () => Promise<void>): Expiry {
+export function createExpiry(node: SolanaNode, network: string): Expiry {
   const seen = new Map<string, FirstSight>();
 
   async function sightOf(blockhash: string): Promise<FirstSight> {
@@ -53,7 +54,8 @@ export function createExpiry(node: SolanaNode, checkNetwork: () => Promise<void>
     if (final.height <= height) return null;
     if (await node.isBlockhashValid(blockhash, 'finalized', final.slot)) return null;
     await node.checkHealth();
-    await checkNetwork();
+    const fault = await networkFault(node, network);
+    if (fault !== null) throw new ChainUnavailable(fault);
     return (await node.oldestSlot()) <= historyFrom ? final : null;
   }
 

@@ -1,29 +1,33 @@
 import type { Address } from '@solana/kit';
 import { ChainUnavailable, type Incoming, type IncomingPage } from './chain.ts';
-import type { SignatureEntry, SolanaNode } from './solana-node.ts';
 import { isSignature } from './solana-address.ts';
+import type { SignatureEntry, SolanaNode } from './solana-node.ts';
 import { memoOf, movementsInto } from './solana-transaction.ts';
 
 /** Transactions that are read for one page. */
 const PAGE = 20;
-/** What a node gives at once. */
+/** What a node lists at once. */
 const WALK_PAGE = 1_000;
 /** A million transactions since the cursor: somebody has to look. */
 const WALK_PAGES = 1_000;
 /** Of what is between the cursor and now, the oldest are kept; the rest is walked again. */
 const KEPT_MAX = 20_000;
+/** Slots behind finality: nodes write the list of an account's transactions after the slot, and a slot that was read is never read again. */
+const SETTLED_SLOTS = 32n;
+/** Slots on top of what is final: at least so many. */
+const FINAL_CONFIRMATIONS = 32;
 
 interface Cursor {
+  /** Everything before this slot was read, and of the slot itself what came up to the signature; all of it where that is null. */
   readonly slot: bigint;
-  /** The newest transaction of that time; null where there was none. */
   readonly signature: string | null;
 }
 
-/** What is known to come after a cursor: oldest first. */
+/** What comes after a cursor, oldest first. */
 interface Backlog {
-  after: string;
-  entries: SignatureEntry[];
-  /** Everything up to this slot is in `entries`, unless `cut`. */
+  readonly after: string;
+  readonly entries: readonly SignatureEntry[];
+  /** Everything up to this slot is in `entries`, unless they were cut. */
   readonly upTo: bigint;
   readonly cut: boolean;
 }
@@ -33,31 +37,33 @@ export interface SolanaIncoming {
   balanceAt(cursor: string): Promise<bigint | null>;
 }
 
-/** What came into the treasury's token account, in finality. The chain lists newest first and only forwards is remembered: so each backlog is walked once. */
+/** What came into the treasury's token account, in finality. The chain lists newest first and cursors go forwards, so each backlog is walked once and kept. */
 export function createIncoming(node: SolanaNode, network: string, account: Address, asset: Address): SolanaIncoming {
   let backlog: Backlog | null = null;
 
+  async function settled(): Promise<{ readonly slot: bigint; readonly upTo: bigint }> {
+    const { slot } = await node.moment('finalized');
+    return { slot, upTo: slot > SETTLED_SLOTS ? slot - SETTLED_SLOTS : 0n };
+  }
+
   async function walk(text: string, cursor: Cursor): Promise<Backlog> {
-    const final = await node.moment('finalized');
+    const { slot: minSlot, upTo } = await settled();
     let newestFirst: SignatureEntry[] = [];
-    let before: string | undefined;
     let cut = false;
+    let before: string | undefined;
     for (let page = 0; page < WALK_PAGES; page += 1) {
-      const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot: final.slot, ...(before === undefined ? {} : { before }) });
-      // A node that has forgotten the cursor has perhaps forgotten what came after it, too.
-      const end = entries.findIndex(({ slot, signature }) => signature === cursor.signature || slot < cursor.slot || (cursor.signature === null && slot === cursor.slot));
-      newestFirst.push(...(end === -1 ? entries : entries.slice(0, end)));
-      if (newestFirst.length > KEPT_MAX) {
-        newestFirst = newestFirst.slice(-KEPT_MAX);
-        cut = true;
-      }
-      if (end !== -1 && cursor.signature !== null && entries[end]?.signature !== cursor.signature) break;
-      if (end !== -1) return { after: text, entries: newestFirst.reverse(), upTo: final.slot, cut };
+      const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot, ...(before === undefined ? {} : { before }) });
+      const end = entries.findIndex(({ slot, signature }) => (cursor.signature === null ? slot <= cursor.slot : signature === cursor.signature));
+      const fresh = end === -1 ? entries : entries.slice(0, end);
+      newestFirst.push(...fresh.filter(({ slot }) => slot <= upTo));
+      cut ||= newestFirst.length > KEPT_MAX;
+      newestFirst = newestFirst.slice(-KEPT_MAX);
+      const bottom = entries.length < WALK_PAGE;
+      // A node that has forgotten the cursor's time has perhaps forgotten what came after it, too.
+      if (end !== -1 || (bottom && cursor.signature === null && (await node.oldestSlot()) <= cursor.slot + 1n))
+        return { after: text, entries: newestFirst.reverse(), upTo: upTo > cursor.slot ? upTo : cursor.slot, cut };
+      if (bottom) break;
       before = entries.at(-1)?.signature;
-      if (entries.length < WALK_PAGE) {
-        if (cursor.signature !== null || (await node.oldestSlot()) > cursor.slot + 1n) break;
-        return { after: text, entries: newestFirst.reverse(), upTo: final.slot, cut };
-      }
     }
     throw new ChainUnavailable(`the Solana node's history does not reach back to ${text}, where reading it ended before`);
   }
@@ -76,55 +82,47 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
       confirmations: FINAL_CONFIRMATIONS,
       final: true,
       sender,
-      // A signed payment makes one movement. What makes one without having been signed for us has an id that nobody has kept.
+      // A signed payment makes one movement. What makes one without having been signed for us has an id that nobody keeps.
       paymentId: movements.length === 1 && sender !== '' ? `${network}/${transaction.messageHash}` : null,
       memo,
     }));
   }
 
-  /** The newest transaction of the account that is final, as of `minSlot` or later. */
-  async function newest(minSlot: bigint): Promise<SignatureEntry | null> {
-    const [entry] = await node.signatures(account, 'finalized', { limit: 1, minSlot });
-    return entry ?? null;
-  }
-
   return {
     async page(text) {
       if (text === null) {
-        const { slot } = await node.moment('finalized');
-        const last = await newest(slot);
-        const height = last !== null && last.slot > slot ? last.slot : slot;
-        return { events: [], cursor: last === null ? `${slot}:-` : `${last.slot}:${last.signature}`, height, more: false };
+        const { upTo } = await settled();
+        return { events: [], cursor: `${upTo}:-`, height: upTo, more: false };
       }
       const cursor = parse(text);
-      const current = backlog?.after === text && backlog.entries.length > 0 ? backlog : await walk(text, cursor);
-      const batch = current.entries.slice(0, PAGE);
+      const { entries, upTo, cut } = backlog?.after === text && backlog.entries.length > 0 ? backlog : await walk(text, cursor);
+      const batch = entries.slice(0, PAGE);
+      const rest = entries.slice(PAGE);
       const events = (await Promise.all(batch.map(eventsOf))).flat();
-      const rest = current.entries.slice(PAGE);
       const last = batch.at(-1);
-      const next = last === undefined ? text : `${last.slot}:${last.signature}`;
-      backlog = { ...current, after: next, entries: rest };
-      const more = rest.length > 0 || current.cut;
-      const height = rest[0] !== undefined ? rest[0].slot - 1n : current.cut && last !== undefined ? last.slot - 1n : current.upTo;
-      return { events, cursor: next, height, more };
+      const [next] = rest;
+      // Within a slot only the signature says where reading ended.
+      const within = last !== undefined && (next === undefined ? cut : next.slot === last.slot);
+      const height = within ? last.slot - 1n : next === undefined ? upTo : next.slot - 1n;
+      const after = within ? `${last.slot}:${last.signature}` : `${height}:-`;
+      backlog = { after, entries: rest, upTo, cut };
+      return { events, cursor: after, height, more: rest.length > 0 || cut };
     },
 
     async balanceAt(text) {
       const cursor = parse(text);
+      if (cursor.signature !== null) return null;
       const { slot, amount } = await node.tokens(account);
-      // Whatever changed the balance mentions the account: nothing after the cursor as of that slot or later, so it is the cursor's.
-      const last = await newest(slot);
-      return (last?.signature ?? null) === cursor.signature ? amount : null;
+      // Whatever changes the balance is in the account's list. Nothing there after the cursor, as of the balance's slot or later: so it is the cursor's.
+      const [newest] = await node.signatures(account, 'finalized', { limit: 1, minSlot: slot });
+      return slot >= cursor.slot && (newest === undefined || newest.slot <= cursor.slot) ? amount : null;
     },
   };
 }
 
-/** Blocks on top of what is final: at least so many. */
-const FINAL_CONFIRMATIONS = 32;
-
 function parse(text: string): Cursor {
   const [slot = '', signature, ...more] = text.split(':');
   if (!/^\d{1,20}$/.test(slot) || more.length > 0 || (signature !== '-' && !isSignature(signature)))
-    throw new Error(`a cursor of Solana is <slot>:<signature>, not ${JSON.stringify(text.slice(0, 120))}`);
+    throw new Error(`a cursor of Solana is <slot>:<signature>, or <slot>:- for all of a slot, not ${JSON.stringify(text.slice(0, 120))}`);
   return { slot: BigInt(slot), signature: signature === '-' ? null : signature };
 }

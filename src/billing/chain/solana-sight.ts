@@ -1,7 +1,6 @@
 import type { Address } from '@solana/kit';
-import { ChainUnavailable, type PaymentSighting, type SignedPayment } from './chain.ts';
+import { ChainUnavailable, type PaymentSighting } from './chain.ts';
 import { isSignature } from './solana-address.ts';
-import type { ExactTransaction } from './solana-exact.ts';
 import { checkNotBefore, type Expiry } from './solana-expiry.ts';
 import type { Level, SignatureStatus, SolanaNode } from './solana-node.ts';
 import { movementsInto } from './solana-transaction.ts';
@@ -21,7 +20,7 @@ export interface Sought {
 }
 
 export interface PaymentSight {
-  find(payment: SignedPayment, sought: Sought, hint: string | null): Promise<PaymentSighting>;
+  find(sought: Sought, hint: string | null): Promise<PaymentSighting>;
 }
 
 /** Where payments are, as the chain tells it: by the transaction's id, or among what the payer's token account was in. */
@@ -51,7 +50,11 @@ export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAcc
   }
 
   /** Looks through what the payer's account was in. `complete`: a payment that is not among them is not there, as far back as it may have been. */
-  async function search({ source, messageHash, blockhash }: Sought, level: Level, minSlot: bigint): Promise<{ signature: string | null; complete: boolean }> {
+  async function search(
+    { source, messageHash, blockhash }: Sought,
+    level: Level,
+    minSlot: bigint,
+  ): Promise<{ signature: string | null; complete: boolean }> {
     const since = expiry.since(blockhash) ?? 0n;
     let before: string | undefined;
     for (let page = 0; page < SEARCH_PAGES; page += 1) {
@@ -97,7 +100,5 @@ export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAcc
     return gone !== null && complete ? { state: 'lost', reason: EXPIRED } : { state: 'open' };
   }
 
-  return { find: (_, sought, hint) => (sought.signature === null ? byMessage(sought, hint) : bySignature(sought.signature, sought)) };
+  return { find: (sought, hint) => (sought.signature === null ? byMessage(sought, hint) : bySignature(sought.signature, sought)) };
 }
-
-export type { ExactTransaction };

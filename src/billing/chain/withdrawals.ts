@@ -1,4 +1,4 @@
-import { treasuryOf, type AccountName, type Ledger } from '../ledger.ts';
+import { escrowOf, treasuryOf, type AccountName, type Ledger } from '../ledger.ts';
 import { formatUsd, type MicroUsd } from '../money.ts';
 import { ChainUnavailable, type Chain, type Payout, type SignedPayout } from './chain.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
@@ -89,8 +89,10 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
 
   /** Signs, and keeps what was signed before anybody else can have it. */
   const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
-    const { id, network, account } = withdrawal;
-    if ((await options.haltOf(network)) !== null || (await options.unfinal(account))) return;
+    const { id, network, account, source } = withdrawal;
+    if ((await options.haltOf(network)) !== null) return;
+    // What was paid in leaves again only when its chain cannot undo it any more.
+    if (source === escrowOf(account) && (await options.unfinal(account))) return;
     const signed = await chain.sign(payoutOf(withdrawal), null);
     if (await rows.sign(id, signed)) await send({ ...withdrawal, state: 'signed', signed, transaction: signed.transaction }, signed, chain);
   };
@@ -161,9 +163,14 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
     if (amount < minimum) throw new WithdrawalProblem('invalid_request', `A withdrawal is at least ${formatUsd(minimum)} USDC`, 'amount');
     const taken = await rows.takenSince(source, now() - DAY_MS);
     if (taken + amount > dailyMax)
-      throw new WithdrawalProblem('rate_limit_exceeded', `At most ${formatUsd(dailyMax)} USDC can be withdrawn a day; ${formatUsd(dailyMax > taken ? dailyMax - taken : 0n)} are left`, 'amount');
+      throw new WithdrawalProblem(
+        'rate_limit_exceeded',
+        `At most ${formatUsd(dailyMax)} USDC can be withdrawn a day; ${formatUsd(dailyMax > taken ? dailyMax - taken : 0n)} are left`,
+        'amount',
+      );
     const halted = await options.haltOf(network);
-    if (halted !== null) throw new WithdrawalProblem('service_unavailable', `Withdrawals over ${network} are stopped until its operator has looked at it`);
+    if (halted !== null)
+      throw new WithdrawalProblem('service_unavailable', `Withdrawals over ${network} are stopped until its operator has looked at it`);
   };
 
   return {
@@ -175,10 +182,12 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       }
       const row = await reread(asked.id);
       const same = (['network', 'account', 'source', 'address', 'amount', 'handedOut'] as const).every((key) => row[key] === asked[key]);
-      if (!same) throw new WithdrawalProblem('idempotency_conflict', 'This idempotency key was used for another withdrawal: use a new key for a new one');
+      if (!same)
+        throw new WithdrawalProblem('idempotency_conflict', 'This idempotency key was used for another withdrawal: use a new key for a new one');
       const now_ = await advance(row, ({ state }) => state !== 'requested' && state !== 'debited' && state !== 'returning');
       if (now_.state === 'refused') throw new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${now_.reason}`, 'amount');
-      if (now_.state === 'returned' && before === null) throw new WithdrawalProblem('rate_limit_exceeded', now_.reason ?? 'It was given back', 'amount');
+      if (now_.state === 'returned' && before === null)
+        throw new WithdrawalProblem('rate_limit_exceeded', now_.reason ?? 'It was given back', 'amount');
       return now_;
     },
 
@@ -216,4 +225,5 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
 }
 
 const STEPS_MAX = 8;
-const CANCELED = 'Canceled';
+/** The reason of a withdrawal that its owner took back. */
+export const CANCELED = 'Canceled';

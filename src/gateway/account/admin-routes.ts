@@ -1,20 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify';
-import {
-  MICRO_USD_MAX,
-  MoneyError,
-  escrowOf,
-  formatUsd,
-  parseUsd,
-  treasuryOf,
-  type AccountTotals,
-  type Ledger,
-  type MicroUsd,
-  type TransferRecord,
-} from '#billing';
+import { escrowOf, formatUsd, treasuryOf, type AccountTotals, type Ledger, type TransferRecord } from '#billing';
 import { createAdminGuard } from '../auth/admin-key.ts';
 import { refuseRepeatedCredentials } from '../auth/credential.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import { GatewayError } from '../errors.ts';
+import type { ChainAudit } from '../funds/chain-audit.ts';
+import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { DEVELOPMENT_ACCOUNT, localAccount, needsNoMaking, parseAccountId, toCaip10 } from './account-id.ts';
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
 import { keyBodyProperties, keyChangesSchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
@@ -31,8 +22,9 @@ export interface AdminDeps {
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
-  /** Recomputes the books; the report's bigints are shown as numbers. */
-  readonly audit: () => Promise<unknown>;
+  /** Recomputes the books, and holds them against what the treasuries of chains hold; the report's bigints are shown as numbers. */
+  readonly audit: () => Promise<object>;
+  readonly auditChains: () => Promise<ChainAudit>;
   readonly now: () => number;
 }
 
@@ -47,9 +39,7 @@ interface NewAccountBody {
   readonly account?: string;
   readonly label?: string;
 }
-interface CreditBody {
-  readonly amount_usd?: number | string;
-  readonly amount_micro_usdc?: number;
+interface CreditBody extends AmountBody {
   readonly reference: string;
 }
 
@@ -194,8 +184,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
             examples: [{ amount_usd: 25, reference: 'invoice-17' }],
             required: ['reference'],
             properties: {
-              amount_usd: { anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }], description: 'Decimal USD, at most 6 places.' },
-              amount_micro_usdc: { type: 'integer', description: 'Instead: whole micro-USD.' },
+              ...amountProperties,
               reference: {
                 type: 'string',
                 minLength: 1,
@@ -326,7 +315,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       },
     );
 
-    app.get(
+    app.get<{ Querystring: { readonly chain: boolean } }>(
       '/audit',
       {
         schema: {
@@ -334,10 +323,16 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           description: 'Recomputes every balance from the journal and checks its hash chain. Reads all of it: takes time on a large ledger.',
           tags: TAGS,
           security: SECURITY,
+          querystring: {
+            type: 'object',
+            properties: { chain: { type: 'boolean', default: false, description: 'Also compares the books with what the treasuries hold on their chains.' } },
+          },
         },
       },
-      async (_request, reply) => {
-        const text = JSON.stringify({ data: await deps.audit() }, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
+      async (request, reply) => {
+        const report = await deps.audit();
+        const data = request.query.chain ? { ...report, chains: await deps.auditChains() } : report;
+        const text = JSON.stringify({ data }, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
         return reply.header('content-type', 'application/json; charset=utf-8').send(text);
       },
     );
@@ -354,20 +349,4 @@ function accountOf({ name, account }: NewAccountBody, contractNetworks: readonly
     'account is neither a wallet in CAIP-10 (eip155:… in lower case or with its checksum, or solana:…) nor tollgate:local:<name> nor oauth:<issuer>:<subject>',
     { param: 'account' },
   );
-}
-
-function amountOf({ amount_usd: usd, amount_micro_usdc: micro }: CreditBody): MicroUsd {
-  if ((usd === undefined) === (micro === undefined)) {
-    throw new GatewayError('invalid_request', 'Give either amount_usd or amount_micro_usdc', { param: 'amount_usd' });
-  }
-  const param = usd === undefined ? 'amount_micro_usdc' : 'amount_usd';
-  let amount: MicroUsd;
-  try {
-    amount = usd === undefined ? BigInt(micro!) : parseUsd(usd, param);
-  } catch (error) {
-    if (error instanceof MoneyError) throw new GatewayError('invalid_request', error.message, { param, cause: error });
-    throw error;
-  }
-  if (amount > 0n && amount <= MICRO_USD_MAX) return amount;
-  throw new GatewayError('invalid_request', `${param} must be more than 0 and at most ${formatUsd(MICRO_USD_MAX)} USD`, { param });
 }

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Ledger } from '#billing';
+import { requireFullRights } from '../auth/full-rights.ts';
 import type { KeyChanges, KeyStore, NewKeyFields } from '../auth/key-store.ts';
 import { requireFreshSignature } from '../auth/siwx/fresh-signature.ts';
 import type { Nonces } from '../auth/siwx/nonces.ts';
-import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 import type { Admission } from '../pipeline.ts';
 import { keyBodyProperties, keyChangesSchema, keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView } from './key-view.ts';
@@ -70,7 +70,7 @@ export function addKeysRoutes(
     },
     async (request, reply) => {
       const { caller } = admissionOf(request);
-      await requireFullRights(keys, caller);
+      await requireFullRights(keys, caller, OF_KEYS);
       // A body that is refused must not cost the nonce.
       parseKeyBody(request.body ?? {}, now());
       await requireFreshSignature(caller, deps.nonces);
@@ -94,7 +94,7 @@ export function addKeysRoutes(
     },
     async (request) => {
       const { caller } = admissionOf(request);
-      await requireFullRights(keys, caller);
+      await requireFullRights(keys, caller, OF_KEYS);
       const changes = parseKeyBody(request.body ?? {}, now());
       if (mayLoosen(changes)) await requireFreshSignature(caller, deps.nonces);
       const record = await keys.update(caller.account, request.params.hash, changes);
@@ -117,7 +117,7 @@ export function addKeysRoutes(
     async (request) => {
       const { caller } = admissionOf(request);
       const { hash } = request.params;
-      if (caller.key?.hash !== hash) await requireFullRights(keys, caller);
+      if (caller.key?.hash !== hash) await requireFullRights(keys, caller, OF_KEYS);
       if (!(await keys.delete(caller.account, hash))) throw keyNotFound();
       return { data: { hash, deleted: true } };
     },
@@ -198,16 +198,4 @@ function mayLoosen({ label: _label, disabled, ...others }: KeyChanges): boolean 
   return disabled === false || Object.keys(others).length > 0;
 }
 
-/** A key that is itself limited must not make or loosen keys, or its limits would be none, nor an access token. Read afresh, as the cache does not know them all. */
-async function requireFullRights(keys: KeyStore, { key, wallet }: Caller): Promise<void> {
-  // Nothing proves that an access token was meant for this very request, and a key would outlive it.
-  if (key === null && wallet === null)
-    throw new GatewayError('permission_denied', 'An access token cannot create, change or delete keys: ask the operator for one');
-  if (key === null) return;
-  const record = await keys.find(key.hash);
-  if (record && record.limit === null && record.expiresAt === null && record.allowedServices === null) return;
-  throw new GatewayError(
-    'permission_denied',
-    'A key with a spending limit, an expiry or a list of services cannot create, change or delete keys: use one without',
-  );
-}
+const OF_KEYS = { what: 'create, change or delete keys', instead: 'ask the operator for one' };

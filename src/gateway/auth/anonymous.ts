@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ANONYMOUS_ACCOUNT, type Caller } from '../call.ts';
+import { GatewayError } from '../errors.ts';
 import { networkOf } from './client-network.ts';
 import { SIGN_IN_HEADERS } from './siwx/header.ts';
 
@@ -16,3 +17,13 @@ export function anonymousAt(address: string): Caller {
   const from = networkOf(address);
   return { account: `${ANONYMOUS_ACCOUNT}:${from}`, key: null, wallet: null, anonymous: { from } };
 }
+
+/** The error of what a caller without a credential may not do. */
+export const needsCredential = (): GatewayError =>
+  new GatewayError(
+    'unauthorized',
+    'This needs an account: send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…", or sign in with a wallet',
+    {
+      headers: { 'www-authenticate': 'Bearer, SIWx' },
+    },
+  );

@@ -64,7 +64,17 @@ interface Lookup {
  * so that a revocation by any gateway is effective within that second; changes by this process are effective at once.
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { keys, signIn, accessTokens = null, runTokens = null, runGoesOn = async () => true, attempts, acceptDevelopmentKeys, anonymous = false, now } = options;
+  const {
+    keys,
+    signIn,
+    accessTokens = null,
+    runTokens = null,
+    runGoesOn = async () => true,
+    attempts,
+    acceptDevelopmentKeys,
+    anonymous = false,
+    now,
+  } = options;
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
   const stop = keys.onChange((hash) => {

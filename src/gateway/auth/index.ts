@@ -1,3 +1,4 @@
+export { needsCredential } from './anonymous.ts';
 export { createKey, hashKey, parseKey, type KeyKind, type NewKey } from './api-key.ts';
 export { createAdminGuard } from './admin-key.ts';
 export { createAttempts, type Attempts, type AttemptsOptions } from './attempts.ts';

@@ -35,7 +35,7 @@ export function createLogger(
     config.adminKey,
     config.cluster.secret,
     ...config.services.map(({ target }) => (target.kind === 'http' ? target.apiKey : null)),
-    ...config.chains.map((chain) => chain.rpcUrl),
+    ...config.chains.flatMap(({ rpcUrl, payments }) => [rpcUrl, payments !== null && 'privateKey' in payments.treasury ? payments.treasury.privateKey : null]),
     passwordOf(config.databaseUrl),
     passwordOf(config.redisUrl),
   ]);

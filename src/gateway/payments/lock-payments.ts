@@ -1,6 +1,5 @@
 import { formatUsd, type LockResult, type MicroUsd } from '#billing';
 import type { Call, Caller } from '../call.ts';
-import type { GatewayError } from '../errors.ts';
 import { refuseLock } from '../pipeline.ts';
 import { PaymentNeeded, refusesPayment } from './payment-needed.ts';
 import type { Payments, PaymentSlip } from './payments.ts';
@@ -20,7 +19,7 @@ export interface LockPayments {
   /** Before the first lock: for those who came by their payment alone. null where nothing has to be waited for. Rejects as the payment does. */
   prepay(of: Locking, needed: MicroUsd): Promise<void> | null;
   /** A lock that was refused and would take `needed` at least: rejects with `error` or with why it was not paid. Resolved, the lock is to be tried again. */
-  repay(of: Locking, refusal: Refusal, needed: MicroUsd, error: GatewayError): Promise<void>;
+  repay(of: Locking, refusal: Refusal, needed: MicroUsd, error: Error): Promise<void>;
   /** Both for a call, as billing takes them. */
   readonly ofCalls: {
     prepay(call: Call): Promise<void> | null;

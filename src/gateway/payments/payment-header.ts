@@ -45,7 +45,8 @@ export function readPayment(headers: IncomingHttpHeaders, request: () => string)
 export function paymentOf(payload: unknown, param: string, request: () => string): PaymentSlip {
   if (!isObject(payload)) throw invalid(`${param} must be ${RIGHT}`, param);
   if (payload['x402Version'] !== 2) throw invalid(`${param}: x402Version must be 2. Send ${RIGHT}`, param);
-  for (const name of ['payload', 'accepted']) if (!isObject(payload[name])) throw invalid(`${param}: ${name} must be an object. Send ${RIGHT}`, param);
+  for (const name of ['payload', 'accepted'])
+    if (!isObject(payload[name])) throw invalid(`${param}: ${name} must be an object. Send ${RIGHT}`, param);
   if (JSON.stringify(payload).length > PAYMENT_CHARS_MAX) throw invalid(`${param} is longer than ${PAYMENT_CHARS_MAX} characters`, param);
   return { payload, request: request(), receipt: null };
 }

@@ -7,7 +7,7 @@ export const paymentKey = ({ id, payload }: Pick<PaymentSlip, 'id' | 'payload'>)
   `payment ${id === undefined ? hash('sha256', canonical(payload)) : hash('sha256', id)}`;
 
 /** JSON with the members of each object sorted by their names. */
-function canonical(value: unknown): string {
+export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const members = Object.keys(value).toSorted();

@@ -2,6 +2,7 @@ import { type Answer, type Config, GatewayError, newCallId, printable, type Requ
 import { nearestNames } from '../aggregate/nearest.ts';
 import { ownResult, type ServerInfo } from '../aggregate/result-text.ts';
 import type { AnswerCall } from '../answer-call.ts';
+import type { ReadPaid } from '../paid-request.ts';
 import { type Knock, ownMeta, traceOf } from '../standalone.ts';
 import type { Turn } from '../turn.ts';
 import { readAsk } from './ask-tools.ts';
@@ -27,6 +28,7 @@ export interface AskRequest {
 
 export interface AnswerAskDeps {
   readonly answerCall: AnswerCall;
+  readonly readPaid: ReadPaid;
   readonly speakers: () => Partial<Speakers>;
   readonly receipts: Config['billing']['receipts'];
   /** Characters of a result. */
@@ -42,8 +44,8 @@ export type AnswerAsk = (asked: AskRequest, knock: Knock, answer: Answer, gone?:
 /** Names that a wrong one is compared with. */
 const NEAR_MAX = 1_000;
 
-export function createAnswerAsk({ answerCall, speakers, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
-  return async (asked, { caller, requestId, headers, gone: left }, answer, gone = left) => {
+export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
+  return async (asked, { caller: knocking, requestId, headers, gone: left }, answer, gone = left) => {
     const { kind, client, events, info, selects = () => true } = asked;
     const own = ownMeta(asked.message, headers, receipts);
     const { message } = own;
@@ -63,6 +65,8 @@ export function createAnswerAsk({ answerCall, speakers, receipts, charsMax }: An
       const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : '';
       return `There is no ${WORD[kind]} ${printable(name)} here.${hint}`;
     };
+    const target = fullName(kind, name);
+    const { caller, payment } = await readPaid(knocking, target, own);
     const parts = createPartsAnswer({ kind, message, modern, events, info, charsMax });
     await answerCall(
       {
@@ -71,14 +75,16 @@ export function createAnswerAsk({ answerCall, speakers, receipts, charsMax }: An
         caller,
         callId: newCallId(),
         continued: null,
-        service: fullName(kind, name),
+        service: target,
         free: false,
         idempotencyKey: own.idempotencyKey,
-        target: fullName(kind, name),
+        payment,
+        target,
         async request() {
           if (!speaker || !there()) throw new GatewayError('invalid_model', unknown());
           const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
-          return speaker.toCall(name, { ...read.ask, stream: parts.heard }, context);
+          const request = await speaker.toCall(name, { ...read.ask, stream: parts.heard }, context);
+          return payment ? { ...request, payment } : request;
         },
         events: parts.events,
         response: parts.response,

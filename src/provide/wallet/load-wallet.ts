@@ -1,3 +1,4 @@
+import { isKey } from '#gateway/wire';
 import { parseChainId } from './chain-id.ts';
 import { readKeypairFile } from './keypair-file.ts';
 import { evmWallet, parseBase58Keypair, parseByteArray, parseEvmSecret, solanaWallet } from './wallet-keys.ts';
@@ -16,6 +17,21 @@ const FORMS = {
 
 /** Reads a wallet's key and checks it. Rejects with WalletError, whose message shows nothing of the key. */
 export async function loadWallet(source: WalletSource): Promise<Wallet> {
+  const { chainId, what, key } = await readKey(source);
+  return typeof key === 'string' ? evmWallet(chainId, key) : solanaWallet(chainId, key, what);
+}
+
+/** The same key as its bytes, for whoever signs more than texts: EVM 32, Solana the 64 of a key pair. Rejects as loadWallet. */
+export async function loadSecret(source: WalletSource): Promise<Uint8Array> {
+  const { chainId, what, key } = await readKey(source);
+  if (typeof key === 'string') return Buffer.from(key.slice(2), 'hex');
+  // For its check that the halves belong together.
+  solanaWallet(chainId, key, what);
+  return key;
+}
+
+/** `what` is what a message calls the source. `key` is 0x-hex of an EVM account, or the bytes of a Solana key pair. */
+async function readKey(source: WalletSource): Promise<{ readonly chainId: string; readonly what: string; readonly key: `0x${string}` | Uint8Array }> {
   const { namespace, chainId } = parseChainId(source.chainId);
   if ('keypairFile' in source && isKey(source.keypairFile)) {
     // Not to be repeated as the name of a file that does not exist.
@@ -28,25 +44,14 @@ export async function loadWallet(source: WalletSource): Promise<Wallet> {
   const value = parseJson(content);
   const text = typeof value === 'string' ? value.trim() : content;
 
-  if (namespace === 'eip155') {
-    const secret = parseEvmSecret(text, what);
-    if (secret) return evmWallet(chainId, secret);
-  } else {
-    const keypair = parseByteArray(value) ?? parseBase58Keypair(text);
-    if (keypair) return solanaWallet(chainId, keypair, what);
-  }
+  const key = namespace === 'eip155' ? parseEvmSecret(text, what) : (parseByteArray(value) ?? parseBase58Keypair(text));
+  if (key) return { chainId, what, key };
   const other = namespace === 'eip155' ? parseByteArray(value) !== null || parseBase58Keypair(text) !== null : /^(?:0x)?[0-9a-fA-F]{64}$/.test(text);
   throw new WalletError(
     other
       ? `${what} is one of ${namespace === 'eip155' ? 'Solana' : 'EVM'}, but the chain id ${chainId} is not. Give the chain of this wallet, or the wallet of this chain`
       : `${what} holds no key of the chain ${chainId}. What it should hold: ${FORMS[namespace]}`,
   );
-}
-
-/** Whether a text that should be a path is the secret that belongs into the file. */
-export function isKey(path: string): boolean {
-  const text = path.trim();
-  return /^(?:0x)?[0-9a-fA-F]{64}$/.test(text) || /^[1-9A-HJ-NP-Za-km-z]{80,90}$/.test(text) || /^\[[\d\s,]+\]?$/.test(text);
 }
 
 /** undefined for a text that is not JSON. */

@@ -21,6 +21,7 @@ const LIMITS: LimitsConfig = {
   requestsPerMinute: 60,
   burst: 0,
   developmentRequestsPerMinute: 60,
+  anonymousRequestsPerMinute: 1_000_000,
   tokensPerMinute: 1,
   chatBodyBytesMax: 1_000_000,
   bodyBytesMax: 1_000_000,

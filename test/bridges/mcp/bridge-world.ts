@@ -166,7 +166,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     sessions: createSessionStore(database, { now }),
     pins: createToolPins(database, { now }),
     present: () => true,
-    terms: NO_PAYMENTS,
+    payments: NO_PAYMENTS,
     config: {
       limits: LIMITS,
       upstream: { replyBytesMax } as Config['upstream'],

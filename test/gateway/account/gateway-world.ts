@@ -22,6 +22,7 @@ export const LIMITS: LimitsConfig = {
   requestsPerMinute: 60,
   burst: 20,
   developmentRequestsPerMinute: 6_000,
+  anonymousRequestsPerMinute: 1_000_000,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 10_000,
   bodyBytesMax: 10_000,

@@ -1,6 +1,6 @@
 import { BLOCKS } from '../../../src/gateway/config-blocks/blocks.ts';
 import { COMMON_OPTIONS } from '../../../src/gateway/config-blocks/block-options.ts';
-import { CHAIN_OPTIONS } from '../../../src/gateway/config-chain-blocks.ts';
+import { CHAIN_OPTIONS } from '../../../src/gateway/config-chain-options.ts';
 import type { OptionTable } from '../../../src/gateway/config-option.ts';
 import { OPTIONS } from '../../../src/gateway/config-options.ts';
 import { ROUTER_OPTIONS } from '../../../src/provide/router-options.ts';

@@ -111,6 +111,7 @@ const CASES = {
   'limits.requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.requestsPerMinute, is: 7, fallback: 60 },
   'limits.burst': { toml: '7', wrong: '-1', of: (c) => c.limits.burst, is: 7, fallback: 20 },
   'limits.development_requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.developmentRequestsPerMinute, is: 7, fallback: 6000 },
+  'limits.anonymous_requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.anonymousRequestsPerMinute, is: 7, fallback: 30 },
   'limits.tokens_per_minute': { toml: '7', wrong: '1.5', of: (c) => c.limits.tokensPerMinute, is: 7, fallback: 10_000_000 },
   'limits.chat_body_bytes_max': { toml: '5000', wrong: '5', of: (c) => c.limits.chatBodyBytesMax, is: 5000, fallback: 10 * 1024 * 1024 },
   'limits.body_bytes_max': { toml: '5000', wrong: '"5000"', of: (c) => c.limits.bodyBytesMax, is: 5000, fallback: 1024 * 1024 },
@@ -142,6 +143,10 @@ const CASES = {
   'upstream.connections_max': { toml: '2', wrong: '0', of: (c) => c.upstream.connectionsMax, is: 2, fallback: 1024 },
   'upstream.price_spread_max': { toml: '3', wrong: '0', of: (c) => c.upstream.priceSpreadMax, is: 3, fallback: 10 },
   'upstream.cooldown_ms': { toml: '0', wrong: '1979-05-27', of: (c) => c.upstream.cooldownMs, is: 0, fallback: 30_000 },
+  'payments.wait_ms': { toml: '0', wrong: '60_001', of: (c) => c.payments.waitMs, is: 0, fallback: 8_000 },
+  'payments.address_cooldown_s': { toml: '60', wrong: '-1', of: (c) => c.payments.addressCooldownMs, is: 60_000, fallback: 86_400_000 },
+  'payments.watch_ms': { toml: '100', wrong: '99', of: (c) => c.payments.watchMs, is: 100, fallback: 5_000 },
+  'payments.compare_ms': { toml: '1_000', wrong: '"often"', of: (c) => c.payments.compareMs, is: 1_000, fallback: 300_000 },
 } as const satisfies Record<OptionKey, Case>;
 
 const section = (key: OptionKey, value: string) => `[${key.split('.')[0]}]\n${key.split('.')[1]} = ${value}\n`;

@@ -186,6 +186,7 @@ const LIMITS = {
   requestsPerMinute: 60,
   burst: 20,
   developmentRequestsPerMinute: 6_000,
+  anonymousRequestsPerMinute: 1_000_000,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 10_000,
   bodyBytesMax: 10_000,

@@ -35,6 +35,7 @@ import { createLegacyToModern } from '../../../src/mcp/legs/legacy-to-modern.ts'
 import { initializeResult } from '../../../src/mcp/legs/legacy-to-modern/initialize-result.ts';
 import { createListen } from '../../../src/mcp/listen.ts';
 import { createListenPlaces } from '../../../src/mcp/listen-places.ts';
+import { createReadPaid } from '../../../src/mcp/paid-request.ts';
 import { createReplays } from '../../../src/mcp/replays.ts';
 import { mcpRoutes } from '../../../src/mcp/routes.ts';
 import { createRunTurn } from '../../../src/mcp/run-turn.ts';
@@ -186,7 +187,7 @@ async function startGateway(
   };
   const idempotency = createIdempotency(database, { now, runningTtlMs: 60_000 });
   const runTurn = createRunTurn({
-    answerCall: createAnswerCall({ pipeline, idempotency, terms: NO_PAYMENTS, onError }),
+    answerCall: createAnswerCall({ pipeline, idempotency, payments: NO_PAYMENTS, onError }),
     servers,
     legs: { modern: { modern: none, legacy: none }, bare: { modern: none, legacy: none }, legacy: { modern: bridge.leg, legacy: raw.leg } },
     schemaOf: () => null,
@@ -201,6 +202,7 @@ async function startGateway(
     replays,
     servers,
     runTurn,
+    readPaid: createReadPaid(NO_PAYMENTS),
     raw,
     bridge,
     clientRequests,

@@ -39,6 +39,7 @@ export const LIMITS: LimitsConfig = {
   requestsPerMinute: 60,
   burst: 20,
   developmentRequestsPerMinute: 6000,
+  anonymousRequestsPerMinute: 1_000_000,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 200_000,
   bodyBytesMax: 100_000,

@@ -63,7 +63,11 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     if (answer.error) throw new Error(`${method}: ${answer.error.message}`);
     return answer.result as T;
   };
-  await untilItAnswers(child, () => rpc('eth_chainId'), () => complaint);
+  await untilItAnswers(
+    child,
+    () => rpc('eth_chainId'),
+    () => complaint,
+  );
 
   return {
     url,
@@ -92,9 +96,12 @@ function anvilBinary(): string {
     const launcher = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'));
     return launcher.resolve(`${name}/bin/anvil${process.platform === 'win32' ? '.exe' : ''}`);
   } catch (error) {
-    throw new Error(`The tests of EVM chains need ${name}, which is not installed: no anvil for this platform. Run npm install there, or skip these files.`, {
-      cause: error,
-    });
+    throw new Error(
+      `The tests of EVM chains need ${name}, which is not installed: no anvil for this platform. Run npm install there, or skip these files.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -111,7 +118,8 @@ async function freePort(): Promise<number> {
 async function untilItAnswers(child: ChildProcess, ask: () => Promise<unknown>, complaint: () => string): Promise<void> {
   const deadline = Date.now() + 20_000;
   for (;;) {
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`anvil ended at once (${child.exitCode ?? child.signalCode}): ${complaint()}`);
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`anvil ended at once (${child.exitCode ?? child.signalCode}): ${complaint()}`);
     try {
       await ask();
       return;

@@ -118,7 +118,9 @@ export async function startRpcFaultProxy(target: string): Promise<RpcFaultProxy>
     const answers = await Promise.all([body].flat().map(answer));
     if (answers.includes(RESET)) return void response.destroy();
     if (answers.includes(HANG)) return void hanging.add(response);
-    const broken = answers.find((one): one is { [STATUS]: { status: number; body: string } } => typeof one === 'object' && one !== null && STATUS in one);
+    const broken = answers.find(
+      (one): one is { [STATUS]: { status: number; body: string } } => typeof one === 'object' && one !== null && STATUS in one,
+    );
     if (broken) return void response.writeHead(broken[STATUS].status, { 'content-type': 'text/plain' }).end(broken[STATUS].body);
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
   }

@@ -166,7 +166,7 @@ export const METHODS: Readonly<Record<string, Method>> = {
 };
 
 function config(params: readonly unknown[], at: number): Config {
-  return (params[at] ?? {}) as Config;
+  return params[at] ?? {};
 }
 
 function slotOf({ chain, faults }: TwinView, { commitment = 'finalized', minContextSlot }: Config): number {

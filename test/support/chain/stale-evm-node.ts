@@ -16,7 +16,7 @@ export function staleEvmNode(height: number): readonly FaultRule[] {
   };
   return [
     {
-      methods: ['eth_call'],
+      methods: ['eth_call', 'eth_getCode'],
       when: ({ params }: RpcRequest) => Array.isArray(params) && later(params[1]),
       fault: { kind: 'error', code: -32000, message: 'header not found' },
     },

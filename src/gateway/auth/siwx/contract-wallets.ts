@@ -27,7 +27,7 @@ export interface ContractSignature {
 }
 
 export interface ContractWalletsOptions {
-  readonly chains: readonly ChainConfig[];
+  readonly chains: readonly Pick<ChainConfig, 'network' | 'rpcUrl'>[];
   readonly now: () => number;
   /** Longest wait for one answer of a chain; a sign-in takes two. */
   readonly timeoutMs?: number;

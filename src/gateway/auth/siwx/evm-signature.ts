@@ -45,7 +45,8 @@ export function parseEvmAddress(text: string): string | null {
   return text === lower || text === checksummed(lower) ? lower : null;
 }
 
-function checksummed(lower: string): string {
+/** An EVM address as wallets and explorers show it (EIP-55), from lower case. */
+export function checksummed(lower: string): string {
   const digest = keccak(Buffer.from(lower.slice(2))).toString('hex');
   return `0x${Array.from(lower.slice(2), (digit, at) => (digest.charAt(at) >= '8' ? digit.toUpperCase() : digit)).join('')}`;
 }

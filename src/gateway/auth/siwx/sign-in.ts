@@ -24,7 +24,7 @@ export interface SignIn {
 }
 
 export interface SignInOptions extends Pick<SignInConfig, 'domains' | 'lifetimeMsMax' | 'skewMs'> {
-  readonly chains: readonly ChainConfig[];
+  readonly chains: readonly Pick<ChainConfig, 'network' | 'rpcUrl'>[];
   readonly attempts: Attempts;
   readonly now: () => number;
   /** Bounds of what is remembered. */

@@ -182,7 +182,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     random: Math.random,
     onUnlisted: () => {},
     idempotency,
-    terms: NO_PAYMENTS,
+    payments: NO_PAYMENTS,
     config,
     secret: identity.secret('mcp state'),
     version: '0.0.0',

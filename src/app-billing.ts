@@ -1,0 +1,59 @@
+import { createBill, type BilledHandler, type Ledger, type ReceiptSigner } from '#billing';
+import {
+  limitedAs,
+  receiptOfCall,
+  spendTokens,
+  toBillable,
+  type Call,
+  type CallObserver,
+  type Config,
+  type createRatePolicies,
+  type Health,
+  type LockPayments,
+  type Logger,
+  type RateLimiter,
+} from '#gateway';
+
+export interface BillingOptions {
+  readonly config: Config;
+  readonly ledger: Ledger;
+  readonly payments: LockPayments;
+  readonly receipts: ReceiptSigner;
+  readonly observer: CallObserver;
+  readonly health: Health;
+  readonly limiter: RateLimiter;
+  readonly policies: ReturnType<typeof createRatePolicies>;
+  readonly logger: Logger;
+  /** The longest that a call can go on after its clock has ended it. */
+  readonly graceMs: number;
+  readonly now: () => number;
+}
+
+/** The billing middleware, with what hears of the ends of calls. */
+export function openBilling(options: BillingOptions): (next: BilledHandler<Call>) => BilledHandler<Call> {
+  const { config, ledger, payments, receipts, observer, health, limiter, policies, logger, graceMs, now } = options;
+  return createBill<Call>({
+    ledger,
+    billable: (call) => toBillable(call, graceMs),
+    feeBps: config.billing.feeBps,
+    drainMs: config.billing.drainMs,
+    drainBytes: config.billing.drainBytes,
+    ...payments.ofCalls,
+    receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
+    onStarted: observer.started,
+    onRefused: (call, error) => {
+      observer.failed(call, error);
+      for (const { offer } of call.candidates) health.notProbed(offer);
+    },
+    onResolved: (call, resolution) => {
+      observer.resolved(call, resolution);
+      if ('converse' in call.exchange) call.exchange.resolved?.(resolution.state);
+      const used = resolution.end?.usage;
+      // What strangers of one network use is paid for by each of them.
+      if (used && !call.caller.paying)
+        void spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), Number((used.prompt ?? 0n) + (used.completion ?? 0n)));
+      if (resolution.state === 'unresolved')
+        logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
+    },
+  });
+}

@@ -1,0 +1,149 @@
+import { HTTPFacilitatorClient } from '@x402/core/http';
+import { VerifyError, type PaymentPayload as X402Payload, type PaymentRequirements as X402Requirements } from '@x402/core/types';
+import { ExactSvmScheme } from '@x402/svm/exact/facilitator';
+import type { FacilitatorSvmSigner } from '@x402/svm';
+import type { Address } from '@solana/kit';
+import { ChainUnavailable, PaymentProblem, type SignedPayment } from './chain.ts';
+import { addressOf, isSignature, type TreasuryKey } from './solana-address.ts';
+import { readExact, withFeeSignature, type ExactTerms } from './solana-exact.ts';
+import type { SolanaNode } from './solana-node.ts';
+
+/** Who checks payments, pays their fees and gives them to the chain. */
+export interface SolanaFacilitator {
+  feePayer(): Promise<Address>;
+  /** Rejects with PaymentProblem or ChainUnavailable. */
+  verify(payment: SignedPayment): Promise<void>;
+  submit(payment: SignedPayment, terms: ExactTerms): Promise<string | null>;
+}
+
+/** Ourselves: the library checks, what is signed and sent is ours. Its own settling takes an error after broadcasting for a failure, and knows duplicates of one process only. */
+export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): SolanaFacilitator {
+  return {
+    feePayer: async () => key.address,
+    async verify(payment) {
+      let unavailable: ChainUnavailable | null = null;
+      let failure: string | null = null;
+      const signer: FacilitatorSvmSigner = {
+        getAddresses: () => [key.address],
+        async simulateTransaction(transaction) {
+          try {
+            failure = await node.simulate(transaction);
+          } catch (error) {
+            if (error instanceof ChainUnavailable) unavailable = error;
+            throw error;
+          }
+          if (failure !== null) throw new Error(failure);
+        },
+        signTransaction: () => never('sign'),
+        sendTransaction: () => never('send'),
+        confirmTransaction: () => never('confirm'),
+      };
+      const scheme = new ExactSvmScheme(signer, undefined, { maxRequiredSignatures: 2 });
+      const { payload, requirements } = toX402(payment);
+      const { isValid, invalidReason } = await scheme.verify(payload, requirements);
+      if (unavailable !== null) throw unavailable as ChainUnavailable;
+      if (failure !== null) throw problemOf(failure);
+      if (!isValid) throw refusal(invalidReason);
+    },
+    async submit(payment, terms) {
+      // Whatever was checked before: the signature is given to exactly these bytes.
+      const exact = readExact(payment.payload['transaction'], terms);
+      const { base64, id } = withFeeSignature(exact, key.address, key.sign(exact.message));
+      await node.send(base64);
+      return id;
+    },
+  };
+}
+
+/** An x402 facilitator at an address. Whatever it says is a hint: the chain decides. */
+export function createRemoteFacilitator(url: URL, network: string, treasury: Address, timeoutMs: number): SolanaFacilitator {
+  const client = new HTTPFacilitatorClient({ url: url.href, timeoutMs });
+  let payer: Promise<Address> | null = null;
+
+  async function ask<Answer>(what: string, answer: Promise<Answer>): Promise<Answer> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof VerifyError) throw error;
+      throw new ChainUnavailable(
+        `the x402 facilitator at ${url.host} did not ${what}: ${error instanceof Error ? error.message.slice(0, 200) : 'unknown reason'}`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
+  async function supported(): Promise<Address> {
+    const { kinds } = await ask('say what it supports', client.getSupported());
+    const kind = kinds.find((one) => one.x402Version === 2 && one.scheme === 'exact' && one.network === network);
+    if (kind === undefined) throw new ChainUnavailable(`the x402 facilitator at ${url.host} does not settle exact payments on ${network}`);
+    const feePayer = addressOf(kind.extra?.['feePayer']);
+    if (feePayer === null) throw new ChainUnavailable(`the x402 facilitator at ${url.host} names no extra.feePayer for ${network}`);
+    if (feePayer === treasury) throw new ChainUnavailable(`the x402 facilitator at ${url.host} pays its fees with the treasury's own key`);
+    return feePayer;
+  }
+
+  return {
+    feePayer() {
+      payer ??= supported().catch((error: unknown) => {
+        payer = null;
+        throw error;
+      });
+      return payer;
+    },
+    async verify(payment) {
+      const { payload, requirements } = toX402(payment);
+      let answer: Verdict;
+      try {
+        answer = await ask('verify a payment', client.verify(payload, requirements));
+      } catch (error) {
+        if (!(error instanceof VerifyError)) throw error;
+        if (error.statusCode >= 500)
+          throw new ChainUnavailable(`the x402 facilitator at ${url.host} did not verify a payment: status ${error.statusCode}`);
+        answer = { isValid: false, invalidReason: error.invalidReason, invalidMessage: error.invalidMessage };
+      }
+      if (answer.isValid) return;
+      const failure = /^Simulation failed: (.*)$/s.exec(answer.invalidMessage ?? '')?.[1];
+      throw failure === undefined ? refusal(answer.invalidReason) : problemOf(failure.slice(0, 200));
+    },
+    async submit(payment) {
+      const { payload, requirements } = toX402(payment);
+      const { success, transaction, errorReason } = await ask('settle a payment', client.settle(payload, requirements));
+      // It has verified the payment. What it refuses now it may have sent before, and a failure that it reports may have been broadcast.
+      if (!success) throw new ChainUnavailable(`the x402 facilitator at ${url.host} did not settle a payment: ${String(errorReason).slice(0, 120)}`);
+      return isSignature(transaction) ? transaction : null;
+    },
+  };
+}
+
+interface Verdict {
+  readonly isValid: boolean;
+  readonly invalidReason?: string | undefined;
+  readonly invalidMessage?: string | undefined;
+}
+
+function toX402({ requirements, payload }: SignedPayment): { payload: X402Payload; requirements: X402Requirements } {
+  const accepted = requirements as X402Requirements;
+  return { payload: { x402Version: 2, accepted, payload: { ...payload } }, requirements: accepted };
+}
+
+/** What a simulation says, in words for the payer. */
+function problemOf(failure: string): Error {
+  if (failure.includes('BlockhashNotFound'))
+    return new PaymentProblem('payment_expired', "The payment's blockhash has expired, or is not known yet: sign a new payment with a recent one");
+  if (failure.includes('InsufficientFundsForFee') || failure === '"AccountNotFound"')
+    return new ChainUnavailable("the treasury's wallet has no SOL for the fee of a payment");
+  if (failure.includes('AlreadyProcessed')) return new PaymentProblem('payment_verification_failed', 'This payment was made before: sign a new one');
+  if (/"InstructionError":\[2,\{"Custom":1\}\]/.test(failure))
+    return new PaymentProblem('payment_verification_failed', 'The payer holds less of the token than the payment says');
+  return new PaymentProblem('payment_verification_failed', `The payment would fail on the chain: ${failure}`);
+}
+
+function refusal(reason: string | undefined): PaymentProblem {
+  return new PaymentProblem('payment_verification_failed', `The payment was not accepted: ${(reason ?? 'no reason given').slice(0, 200)}`);
+}
+
+function never(what: string): never {
+  throw new Error(`the library may only check a payment, not ${what} it`);
+}

@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Address } from '@solana/kit';
+import { AccountState, getCreateAssociatedTokenIdempotentInstruction, getMintDecoder, getTokenDecoder } from '@solana-program/token';
+import { ChainUnavailable } from './chain.ts';
+import { TOKEN_PROGRAM, type TreasuryKey } from './solana-address.ts';
+import type { SolanaNode } from './solana-node.ts';
+import { OWN_FEE_LAMPORTS, signOwn } from './solana-sign.ts';
+
+const MINT_BYTES = 82;
+const TOKEN_ACCOUNT_BYTES = 165;
+const DECIMALS = 6;
+/** Rent of a token account of 165 bytes, and what an account that pays fees must keep (3,480 lamports a byte-year, two years, 128 bytes on top). */
+const TOKEN_ACCOUNT_LAMPORTS = 2_039_280n;
+const WALLET_LAMPORTS = 890_880n;
+const FIRST_PAUSE_MS = 50;
+const PAUSE_MAX_MS = 1_000;
+
+export interface TreasurySetup {
+  readonly node: SolanaNode;
+  readonly network: string;
+  readonly asset: Address;
+  readonly key: TreasuryKey;
+  readonly treasuryAccount: Address;
+  readonly timeoutMs: number;
+}
+
+/** null where the node is of the network: CAIP-2 names a network of Solana by the first 32 characters of its genesis hash. */
+export async function networkFault(node: SolanaNode, network: string): Promise<string | null> {
+  const found = `solana:${(await node.genesisHash()).slice(0, 32)}`;
+  return found === network ? null : `the Solana node is of ${found}, not of ${network}: give the address of a node of ${network}`;
+}
+
+/** Checks what cannot be otherwise, and makes the treasury's token account: without it nobody can pay. Throws a plain Error for what the operator has to put right. */
+export async function openTreasury({ node, network, asset, key, treasuryAccount, timeoutMs }: TreasurySetup): Promise<void> {
+  const fault = await networkFault(node, network);
+  if (fault !== null) throw new Error(fault);
+  await checkMint(node, network, asset);
+  const lamports = await node.lamports(key.address);
+  const existing = await node.account(treasuryAccount);
+  const needed = WALLET_LAMPORTS + OWN_FEE_LAMPORTS + (existing === null ? TOKEN_ACCOUNT_LAMPORTS : 0n);
+  if (lamports < needed)
+    throw new Error(
+      `the treasury ${key.address} on ${network} has ${lamports} lamports and needs at least ${needed} for fees and its token account: send it some SOL`,
+    );
+  if (existing !== null) return checkAccount(existing, key.address, asset, treasuryAccount);
+
+  const payer = { address: key.address, signTransactions: () => Promise.resolve([]) };
+  const create = getCreateAssociatedTokenIdempotentInstruction({ payer, ata: treasuryAccount, owner: key.address, mint: asset });
+  await node.send(signOwn(key, [create], await node.latestBlockhash()).base64);
+  const until = performance.now() + Math.max(timeoutMs, CREATED_WITHIN_MS);
+  for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 1.6, PAUSE_MAX_MS)) {
+    const created = await node.account(treasuryAccount);
+    if (created !== null) return checkAccount(created, key.address, asset, treasuryAccount);
+    if (performance.now() + wait > until)
+      throw new ChainUnavailable(`the treasury's token account ${treasuryAccount} was sent for and is not there yet`);
+    await pause(wait);
+  }
+}
+
+/** Confirmation takes about a second. */
+const CREATED_WITHIN_MS = 5_000;
+
+async function checkMint(node: SolanaNode, network: string, asset: Address): Promise<void> {
+  const mint = await node.account(asset);
+  if (mint === null) throw new Error(`the asset ${asset} does not exist on ${network}: it must be the mint of USDC there`);
+  if (mint.owner !== TOKEN_PROGRAM || mint.data.length !== MINT_BYTES)
+    throw new Error(
+      `the asset ${asset} on ${network} is no mint of the SPL Token program, but an account of ${mint.owner}: it must be the mint of USDC there`,
+    );
+  const { decimals, isInitialized } = getMintDecoder().decode(mint.data);
+  if (!isInitialized || decimals !== DECIMALS)
+    throw new Error(`the asset ${asset} on ${network} has ${decimals} decimals: it must have ${DECIMALS}, so that its smallest unit is 1 micro-USD`);
+}
+
+function checkAccount(
+  { owner, data }: { readonly owner: string; readonly data: Uint8Array },
+  treasury: Address,
+  asset: Address,
+  account: Address,
+): void {
+  const token = owner === TOKEN_PROGRAM && data.length === TOKEN_ACCOUNT_BYTES ? getTokenDecoder().decode(data) : null;
+  if (token === null || token.mint !== asset || token.owner !== treasury)
+    throw new Error(`the treasury's token account ${account} does not belong to ${treasury} any more, or is not of ${asset}`);
+  if (token.state !== AccountState.Initialized)
+    throw new Error(`the treasury's token account ${account} is frozen by the issuer of ${asset}: nobody can pay into it`);
+}

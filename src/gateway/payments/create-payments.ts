@@ -1,0 +1,160 @@
+import {
+  ChainUnavailable,
+  formatUsd,
+  PaymentProblem,
+  type Chain,
+  type Chains,
+  type Deposit,
+  type MicroUsd,
+  type PaymentPayload,
+  type SignedPayment,
+} from '#billing';
+import type { Caller } from '../call.ts';
+import { GatewayError } from '../errors.ts';
+import { canonical } from './payment-key.ts';
+import type { PaymentReceipt, Payments, PaymentSlip } from './payments.ts';
+
+/** What one payment may be. */
+export interface TopupBounds {
+  readonly least: MicroUsd;
+  readonly most: MicroUsd;
+}
+
+export interface PaymentsOptions {
+  readonly chains: Pick<Chains, 'networks' | 'chain' | 'deposits'>;
+  readonly boundsOf: (network: string) => TopupBounds;
+  readonly now: () => number;
+}
+
+/** How long a payment alone says who asks: time for repeats of the request that it came with, before whoever reads the chain can have guessed what that asked for. */
+const SAYS_WHO_MS = 900_000;
+const PENDING_RETRY_S = 2;
+const AWAY_RETRY_S = 5;
+
+/** Payments over the chains of a gateway. */
+export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Payments {
+  /** Whom a payment is from that was verified for its request. */
+  const verified = new WeakMap<PaymentSlip, string>();
+
+  const read = (slip: PaymentSlip): { readonly signed: SignedPayment; readonly chain: Chain } => {
+    const { accepted } = slip.payload as unknown as PaymentPayload;
+    const network: unknown = accepted.network;
+    if (typeof network !== 'string' || !chains.networks.includes(network)) {
+      const right = chains.networks.join(', ');
+      throw new GatewayError('invalid_request', `The payment is on a network that is not accepted here: pay on ${right}`, {
+        param: 'accepted.network',
+      });
+    }
+    const chain = chains.chain(network);
+    if (chain === null) throw away(network);
+    const signed = chain.read(slip.payload as unknown as PaymentPayload);
+    slip.id = signed.id;
+    return { signed, chain };
+  };
+
+  /** The account of a payment that is kept already, for the request that it came with. */
+  const knownOwner = (deposit: Deposit, signed: SignedPayment, slip: PaymentSlip): string => {
+    const { account, payment, request, createdAt } = deposit;
+    const same = payment !== null && canonical(payment.payload) === canonical(signed.payload);
+    if (account === null || !same || request !== slip.request) throw refused('This payment was used before, for something else: sign a new one');
+    if (now() - createdAt > SAYS_WHO_MS)
+      throw refused('This payment was used long ago: sign a new one, or sign in with the wallet to use its balance');
+    return account;
+  };
+
+  /** Throws for who cannot be credited with it. */
+  const checkPayer = (caller: Caller, account: string, signed: SignedPayment): void => {
+    if (caller.wallet !== null && account !== caller.account)
+      throw refused(`The payment is of wallet ${signed.payer}, and another one is signed in: pay with the wallet that is signed in`);
+    const memo = signed.requirements.extra['memo'];
+    // On chains where the payment says whom it is for.
+    if (typeof memo === 'string' && memo !== caller.account)
+      throw refused(`The payment is for account ${memo.slice(0, 128)}, not for this one: ask for the terms again`);
+  };
+
+  const checkAmount = (signed: SignedPayment, needed: MicroUsd): void => {
+    const { amount, network } = signed;
+    const { least, most } = boundsOf(network);
+    const right = needed > least ? needed : least;
+    if (amount < right)
+      throw new GatewayError('insufficient_payment', `The payment is ${formatUsd(amount)} USDC; it has to be ${formatUsd(right)} USDC at least`);
+    if (amount > most) throw refused(`The payment is ${formatUsd(amount)} USDC; at most ${formatUsd(most)} USDC are taken at once`);
+  };
+
+  return {
+    open: chains.networks.length > 0,
+
+    async required({ error, resource, amount, caller }) {
+      const account = caller.anonymous ? null : caller.account;
+      const terms = await Promise.all(
+        chains.networks.map(async (network) => {
+          const chain = chains.chain(network);
+          const { least, most } = boundsOf(network);
+          const due = amount > least ? amount : least;
+          if (chain === null || due > most) return null;
+          return chain.requirements(due, account).catch((reason: unknown) => {
+            if (reason instanceof ChainUnavailable) return null;
+            throw reason;
+          });
+        }),
+      );
+      return { x402Version: 2, error, resource, accepts: terms.filter((entry) => entry !== null).map((entry) => ({ ...entry })) };
+    },
+
+    callerOf: (caller, slip) =>
+      toldInOurWords(async () => {
+        if (!caller.anonymous) return caller;
+        const { signed, chain } = read(slip);
+        const deposit = await chains.deposits.find(signed);
+        const account = deposit === null ? (await chain.verify(signed)).account : knownOwner(deposit, signed, slip);
+        verified.set(slip, account);
+        return { account, key: null, wallet: null, paying: caller.anonymous };
+      }),
+
+    take: (caller, slip, needed) =>
+      toldInOurWords(async () => {
+        const { signed, chain } = read(slip);
+        if ((await chains.deposits.find(signed)) === null) {
+          checkAmount(signed, needed);
+          const account = verified.get(slip) ?? (await chain.verify(signed)).account;
+          if (caller.paying && account !== caller.account) throw refused('The payment is of another wallet than the request');
+          checkPayer(caller, account, signed);
+        }
+        const deposit = await chains.deposits.take(signed, { account: caller.account, request: caller.paying ? slip.request : null });
+        return receiptOf(deposit, signed);
+      }),
+  };
+}
+
+function receiptOf({ state, transaction, network, payer, credited }: Deposit, { amount }: SignedPayment): PaymentReceipt {
+  if (state !== 'credited' && state !== 'final') {
+    const message = `The payment of ${formatUsd(amount)} USDC was received and is not settled yet: repeat the request with the same payment. It is credited once, whenever it arrives`;
+    throw new GatewayError('payment_pending', message, { retryAfterS: PENDING_RETRY_S });
+  }
+  return { success: true, transaction: transaction!, network, payer, amount: String(credited) };
+}
+
+/** What a chain says, as the callers of the gateway are told. */
+async function toldInOurWords<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof PaymentProblem) throw new GatewayError(error.code, error.message, { cause: error });
+    if (error instanceof ChainUnavailable)
+      throw new GatewayError(
+        'service_unavailable',
+        'The chain of this payment cannot be reached at the moment: repeat the request with the same payment',
+        {
+          retryAfterS: AWAY_RETRY_S,
+          cause: error,
+        },
+      );
+    throw error;
+  }
+}
+
+const refused = (message: string) => new GatewayError('payment_verification_failed', message);
+const away = (network: string) =>
+  new GatewayError('service_unavailable', `${network} cannot be reached at the moment: repeat the request with the same payment, or pay on another`, {
+    retryAfterS: AWAY_RETRY_S,
+  });

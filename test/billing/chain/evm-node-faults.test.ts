@@ -1,0 +1,205 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Chain, SignedPayment } from '../../../src/billing/chain/chain.ts';
+import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
+import { startRpcFaultProxy, type RpcFault, type RpcFaultProxy, type RpcRequest } from '../../support/chain/rpc-fault-proxy.ts';
+import { staleEvmNode } from '../../support/chain/stale-evm-node.ts';
+
+/*
+ * A node that is away, slow, behind, or speaks nonsense says nothing about a payment: it is neither settled nor lost by that.
+ */
+
+const deep = process.env['TOLLGATE_DEEP'] === '1';
+let world: EvmWorld;
+let proxy: RpcFaultProxy;
+let chain: Chain;
+const seconds = () => BigInt(Math.floor(Date.now() / 1000));
+
+beforeAll(async () => {
+  world = await startEvmWorld();
+  await world.anvil.mine(4);
+  proxy = await startRpcFaultProxy(world.anvil.url);
+  chain = world.chainWith({ rpcUrl: proxy.url, timeoutMs: 1000 });
+});
+afterEach(() => proxy.heal());
+afterAll(async () => {
+  await proxy.stop();
+  await world.stop();
+});
+
+const height = async () => Number(await world.anvil.rpc<string>('eth_blockNumber'));
+const unavailable = expect.objectContaining({ name: 'ChainUnavailable' });
+
+/** Everything that a chain is asked about a payment that is settled. */
+const questions: readonly (readonly [string, (payment: SignedPayment, hint: string | null, cursor: string) => Promise<unknown>])[] = [
+  ['find', (payment, hint) => chain.find(payment, hint)],
+  ['find without a hint', (payment) => chain.find(payment, null)],
+  ['incoming', (_payment, _hint, cursor) => chain.incoming(cursor)],
+  ['balanceAt', (_payment, _hint, cursor) => chain.balanceAt(cursor)],
+];
+const faults: readonly (readonly [string, RpcFault])[] = [
+  ['refuses connections', { kind: 'refuse' }],
+  ['answers 502', { kind: 'status', status: 502, body: '<html>Bad gateway</html>' }],
+  ['refuses to answer', { kind: 'error', code: -32603, message: 'internal error' }],
+  ['answers a number', { kind: 'drop', result: 7 }],
+  ['answers an object', { kind: 'drop', result: {} }],
+  ['answers bytes that mean nothing', { kind: 'drop', result: '0x1234' }],
+  ['answers true', { kind: 'drop', result: true }],
+  ['answers a list of nothing', { kind: 'drop', result: [null] }],
+];
+
+test('any fault in any question is "unavailable", or the truth', async () => {
+  const { cursor } = await world.chain.incoming(null);
+  const payment = await world.payment(await world.payer());
+  const { transaction } = await world.mined(world.chain.submit(payment));
+  await world.anvil.mine(4);
+  const right = await Promise.all(questions.map(([, ask]) => ask(payment, transaction, cursor)));
+  for (const [index, [name, ask]] of questions.entries()) {
+    proxy.forget();
+    await ask(payment, transaction, cursor);
+    const asked = proxy.seen.length;
+    expect(asked).toBeGreaterThan(3);
+    for (const [what, fault] of faults)
+      for (let at = 0; at < asked; at++) {
+        let count = 0;
+        // Range searches are asked again for less, so that refusing once is no fault.
+        proxy.set({ when: () => count++ === at, fault });
+        const answer = await ask(payment, transaction, cursor).catch((error: unknown) => error);
+        if (answer instanceof Error) expect([name, what, at, answer]).toEqual([name, what, at, unavailable]);
+        else expect([name, what, at, answer]).toEqual([name, what, at, right[index]]);
+      }
+    proxy.heal();
+  }
+});
+
+test('a node that never answers is given up after the time for one answer', async () => {
+  const payment = await world.payment(await world.payer());
+  const hasty = world.chainWith({ rpcUrl: proxy.url, timeoutMs: 50 });
+  proxy.set({ fault: { kind: 'hang' } });
+  await expect(hasty.find(payment, null)).rejects.toMatchObject({
+    name: 'ChainUnavailable',
+    message: expect.stringContaining('no answer within 50 ms'),
+  });
+  proxy.set({ fault: { kind: 'delay', ms: 20 } });
+  expect(await chain.find(payment, null)).toEqual({ state: 'open' });
+});
+
+test('an answer without end is not read to its end', async () => {
+  const payment = await world.payment(await world.payer());
+  proxy.set({ methods: ['eth_getBlockByNumber'], fault: { kind: 'drop', result: 'x'.repeat(9_000_000) } });
+  await expect(chain.find(payment, null)).rejects.toMatchObject({
+    name: 'ChainUnavailable',
+    message: expect.stringContaining('more than 8388608 bytes'),
+  });
+});
+
+test('a broadcast whose answer is lost is found; giving the payment again pays nothing more', async () => {
+  for (let round = 0; round < (deep ? 50 : 1); round++) {
+    const before = await world.held();
+    const payment = await world.payment(await world.payer());
+    proxy.set({ methods: ['eth_sendRawTransaction'], times: 1, fault: { kind: 'swallow' } });
+    await expect(chain.submit(payment)).rejects.toEqual(unavailable);
+    await world.anvil.mine(1);
+    expect(await chain.find(payment, null)).toMatchObject({ state: 'settled' });
+    expect(await world.mined(chain.submit(payment))).toEqual({ transaction: null });
+    expect((await world.held()) - before).toBe(1_000_000n);
+  }
+});
+
+test('a broadcast that the node throws away is open, and goes out when it is given again', async () => {
+  const payment = await world.payment(await world.payer());
+  proxy.set({ methods: ['eth_sendRawTransaction'], times: 1, fault: { kind: 'drop', result: `0x${'12'.repeat(32)}` } });
+  const { transaction } = await chain.submit(payment);
+  expect(await chain.find(payment, transaction)).toEqual({ state: 'open' });
+  expect(await world.mined(chain.submit(payment))).toEqual({ transaction });
+  expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction } });
+});
+
+test('a nonce that another gateway took meanwhile is replaced by the next', async () => {
+  const payment = await world.payment(await world.payer());
+  const taken = { methods: ['eth_getTransactionCount'], times: 4, fault: { kind: 'rewrite', result: () => '0x0' } } as const;
+  proxy.set(taken);
+  const { transaction } = await world.mined(chain.submit(payment));
+  expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction } });
+});
+
+test('a node that bears few blocks at a time is asked for few', async () => {
+  await world.anvil.mine(2);
+  const { cursor } = await world.chain.incoming(null);
+  await world.anvil.mine(100);
+  const payment = await world.payment(await world.payer());
+  const { transaction } = await world.mined(world.chain.submit(payment));
+  await world.anvil.mine(100);
+  const spans: number[] = [];
+  const span = ({ params }: { params?: unknown }) => {
+    const { fromBlock, toBlock } = (params as { fromBlock?: string; toBlock?: string }[])[0]!;
+    return fromBlock === undefined ? 1 : Number(toBlock) - Number(fromBlock) + 1;
+  };
+  const few = world.chainWith({ rpcUrl: proxy.url });
+  proxy.set({
+    methods: ['eth_getLogs'],
+    when: (request) => spans.push(span(request)) > 0 && span(request) > 10,
+    fault: { kind: 'error', code: -32600, message: 'Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range' },
+  });
+  expect(await few.find(payment, null)).toMatchObject({ state: 'settled', event: { transaction } });
+  const events = [];
+  for (let page = await few.incoming(cursor); ; page = await few.incoming(page.cursor)) {
+    events.push(...page.events);
+    if (!page.more) break;
+  }
+  expect(events).toMatchObject([{ transaction, paymentId: payment.id }]);
+  expect(spans.filter((one) => one > 10).length).toBeLessThan(spans.length / 4);
+});
+
+// From here on the chain is ahead of the clock.
+test('a payment is lost once a final block is later than its end, and never by what a stale node says', async () => {
+  const payer = await world.payer();
+  const [settled, unpaid] = [
+    await world.payment(payer, 1_000_000n, { validBefore: seconds() + 20_000n }),
+    await world.payment(payer, 1_000_000n, { validBefore: seconds() + 20_000n }),
+  ];
+  const before = await height();
+  const { transaction } = await world.mined(world.chain.submit(settled));
+  await world.anvil.setNextTime(Number(seconds()) + 20_001);
+  await world.anvil.mine(1);
+  // The end is over in the newest block, not in the final one.
+  expect(await chain.find(unpaid, null)).toEqual({ state: 'open' });
+  await world.anvil.mine(2);
+  const reason = expect.stringContaining('no block until then has it');
+  expect(await chain.find(unpaid, null)).toEqual({ state: 'lost', reason });
+
+  proxy.set(...staleEvmNode(before));
+  expect(await chain.find(settled, transaction)).toEqual({ state: 'open' });
+  // Behind one address: some questions go to a machine that is behind, in every combination of methods.
+  const methods = ['eth_getBlockByNumber', 'eth_call', 'eth_getLogs', 'eth_getTransactionReceipt'];
+  for (let mask = 1; mask < 1 << methods.length; mask++) {
+    const behind = methods.filter((_method, bit) => mask & (1 << bit));
+    proxy.set(...staleEvmNode(before).map((rule) => ({ ...rule, methods: behind.filter((one) => rule.methods?.includes(one) ?? true) })));
+    for (const hint of [transaction, null]) {
+      const answer = await chain.find(settled, hint).catch((error: unknown) => error);
+      if (answer instanceof Error) expect(answer).toEqual(unavailable);
+      else expect([behind, answer]).toEqual([behind, expect.objectContaining({ state: expect.stringMatching(/^(settled|open)$/) })]);
+    }
+  }
+});
+
+test('while one of several machines is behind at random, nothing wrong is ever said', async () => {
+  const payer = await world.payer();
+  const { cursor } = await world.chain.incoming(null);
+  const payment = await world.payment(payer, 1_000_000n, { validBefore: seconds() + 40_000n });
+  const before = await height();
+  const { transaction } = await world.mined(world.chain.submit(payment));
+  await world.anvil.setNextTime(Number(seconds()) + 40_001);
+  await world.anvil.mine(5);
+  for (let round = 0; round < (deep ? 2000 : 60); round++) {
+    const behind = (): boolean => Math.random() < 0.3;
+    proxy.set(
+      ...staleEvmNode(before + (round % 3)).map((rule) => ({ ...rule, when: (request: RpcRequest) => behind() && (rule.when?.(request) ?? true) })),
+    );
+    const answer = await chain.find(payment, round % 2 === 0 ? transaction : null).catch((error: unknown) => error);
+    if (answer instanceof Error) expect(answer).toEqual(unavailable);
+    else expect(['settled', 'open']).toContain((answer as { state: string }).state);
+    const page = await chain.incoming(cursor).catch((error: unknown) => error);
+    if (page instanceof Error) expect(page).toEqual(unavailable);
+    else if ((page as { height: bigint }).height > BigInt(before)) expect(page).toMatchObject({ events: [{ transaction }] });
+  }
+});

@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { toFacilitatorSvmSigner } from '@x402/svm';
+import { ExactSvmScheme } from '@x402/svm/exact/facilitator';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Chain, SignedPayment } from '../../../src/billing/chain/chain.ts';
+import { DEVNET } from '../../support/chain/solana-accounts.ts';
+import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
+import { newPayer, pay, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
+
+/** A facilitator elsewhere: the x402 library's own behind HTTP. What it says is a hint; the chain decides, and is searched where the facilitator says nothing. */
+let stage: SolanaStage;
+let operator: Payer;
+let chain: Chain;
+/** Answers in the facilitator's place: a status and a body, after it has done its work or instead of it. */
+let spoil: ((path: string, work: () => Promise<unknown>) => Promise<{ status: number; body: unknown } | 'hang'>) | null = null;
+let url: URL;
+const server = createServer((request, response) => {
+  const answer = async () => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const path = request.url!.split('/').at(-1)!;
+    const body = chunks.length === 0 ? null : JSON.parse(Buffer.concat(chunks).toString());
+    const signer = toFacilitatorSvmSigner(operator.signer, { defaultRpcUrl: stage.twin.url });
+    const scheme = new ExactSvmScheme(signer);
+    const work = async (): Promise<unknown> => {
+      if (path === 'verify') return scheme.verify(body.paymentPayload, body.paymentRequirements);
+      if (path === 'settle') return scheme.settle(body.paymentPayload, body.paymentRequirements);
+      return { kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET, extra: { feePayer: operator.address } }], extensions: [], signers: {} };
+    };
+    const reply = spoil === null ? { status: 200, body: await work() } : await spoil(path, work);
+    if (reply === 'hang') return;
+    response.statusCode = reply.status;
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(reply.body));
+  };
+  answer().catch(() => response.destroy());
+});
+
+beforeAll(async () => {
+  stage = await solanaStage();
+  operator = await newPayer();
+  stage.twin.fundSol(operator.address);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/facilitate`);
+  chain = stage.another({ facilitator: url, timeoutMs: 400 });
+  await chain.open();
+});
+afterEach(() => {
+  spoil = null;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await stage.close();
+});
+
+async function paymentOf(amount = 1_000n): Promise<SignedPayment> {
+  return chain.read(await pay(stage.twin, await stage.payer(), await chain.requirements(amount, 'solana:me')));
+}
+
+test('it pays the fee, verifies and settles', async () => {
+  const payment = await paymentOf();
+  expect(payment.requirements.extra['feePayer']).toBe(operator.address);
+  expect(await chain.verify(payment)).toEqual({ account: payment.payerAccount });
+  const { transaction } = await chain.submit(payment);
+  expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction, amount: 1_000n, final: false } });
+  // No hint, or a wrong one: it is found among what the payer's account was in.
+  const other = stage.twin.chain.landed[0]!.signature;
+  for (const hint of [null, other, 'x'.repeat(100), ''])
+    expect(await chain.find(payment, hint)).toMatchObject({ state: 'settled', event: { transaction } });
+});
+
+test('what it refuses to verify is refused, for what reason', async () => {
+  const poor = chain.read(await pay(stage.twin, await stage.payer(1n), await chain.requirements(1_000n, null)));
+  await expect(chain.verify(poor)).rejects.toMatchObject({ name: 'PaymentProblem', message: /holds less/ });
+  spoil = async () => ({ status: 400, body: { isValid: false, invalidReason: 'not_today' } });
+  await expect(chain.verify(poor)).rejects.toMatchObject({ name: 'PaymentProblem', message: /not_today/ });
+});
+
+test('after a settlement that timed out, failed, was refused or makes no sense nothing is known, and the chain tells', async () => {
+  const ends = [
+    async (work: () => Promise<unknown>) => (await work(), 'hang' as const),
+    async (work: () => Promise<unknown>) => (await work(), { status: 502, body: 'bad gateway' }),
+    async (work: () => Promise<unknown>) => (
+      await work(),
+      { status: 200, body: { success: false, errorReason: 'settlement_pending', transaction: '', network: DEVNET } }
+    ),
+    async (work: () => Promise<unknown>) => (
+      await work(),
+      { status: 400, body: { success: false, errorReason: 'duplicate_settlement', transaction: '', network: DEVNET } }
+    ),
+    async (work: () => Promise<unknown>) => (await work(), { status: 200, body: { yes: true } }),
+  ];
+  for (const end of ends) {
+    const payment = await paymentOf();
+    spoil = async (_, work) => end(work);
+    await expect(chain.submit(payment)).rejects.toMatchObject({ name: 'ChainUnavailable' });
+    spoil = null;
+    expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { amount: 1_000n } });
+    // The facilitator sends it again, and it does not move money again.
+    await chain.submit(payment).catch((error: Error) => expect(error.name).toBe('ChainUnavailable'));
+    expect(stage.twin.chain.tokens(payment.payer)).toBe(10_000_000n - 1_000n);
+  }
+});
+
+test('one that says settled and has sent nothing settles nothing; without a trace in finality the payment is lost', async () => {
+  const payment = await paymentOf();
+  const other = stage.twin.chain.landed.at(-1)!.signature;
+  spoil = async () => ({ status: 200, body: { success: true, transaction: other, network: DEVNET } });
+  expect(await chain.submit(payment)).toEqual({ transaction: other });
+  expect(await chain.find(payment, other)).toEqual({ state: 'open' });
+  stage.twin.advance(180);
+  expect(await chain.find(payment, other)).toEqual({ state: 'open' });
+  stage.twin.advance(80);
+  expect(await chain.find(payment, other)).toMatchObject({ state: 'lost' });
+});
+
+test('a payer who was busy since does not hide a payment, and one who was busier than is searched leaves it open', async () => {
+  const { twin } = stage;
+  const payer = await stage.payer();
+  twin.fundSol(payer.address);
+  const payment = chain.read(await pay(twin, payer, await chain.requirements(5n, null)));
+  const missing = chain.read(await pay(twin, payer, await chain.requirements(6n, null)));
+  expect(await chain.find(missing, null)).toEqual({ state: 'open' });
+  await chain.submit(payment);
+  const busy = async (times: number) => {
+    for (let at = 0; at < times; at += 1) await send(twin, payer, [transfer({ from: payer.address, to: payer.address, amount: BigInt(at + 1) })]);
+  };
+  await busy(120);
+  expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { amount: 5n } });
+  twin.advance(300);
+  expect(await chain.find(missing, null)).toMatchObject({ state: 'lost' });
+  await busy(400);
+  twin.advance(300);
+  expect(await chain.find(missing, null)).toEqual({ state: 'open' });
+});
+
+test('it must settle on this network and name who pays the fee, who is not the treasury', async () => {
+  const bodies = [
+    { kinds: [], extensions: [], signers: {} },
+    { kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET }], extensions: [], signers: {} },
+    { kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET, extra: { feePayer: stage.treasury.address } }], extensions: [], signers: {} },
+    { nonsense: true },
+  ];
+  const late = stage.another({ facilitator: url, timeoutMs: 400 });
+  for (const body of bodies) {
+    spoil = async () => ({ status: 200, body });
+    await expect(late.requirements(1n, null)).rejects.toMatchObject({ name: 'ChainUnavailable' });
+  }
+  spoil = null;
+  expect((await late.requirements(1n, null)).extra['feePayer']).toBe(operator.address);
+});

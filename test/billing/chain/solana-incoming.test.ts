@@ -1,0 +1,180 @@
+import { getMintToInstruction } from '@solana-program/token';
+import type { Address, Instruction } from '@solana/kit';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Incoming, IncomingPage } from '../../../src/billing/chain/chain.ts';
+import { ataOf, mintBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
+import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
+import { memo, pay, plainTransfer, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
+
+/** All that comes into the treasury is told once, in order, when it is final: payments, plain transfers, and what nobody can be found for. */
+const MANY = process.env['TOLLGATE_DEEP'] === '1' ? 300 : 47;
+
+let stage: SolanaStage;
+let payer: Payer;
+beforeEach(async () => {
+  stage = await solanaStage();
+  payer = await stage.payer();
+  stage.twin.fundSol(payer.address, 10_000_000_000n);
+});
+afterEach(() => stage.close());
+
+/** Slots pass until the node's lists are read up to now. */
+function settle(): void {
+  stage.twin.advance(stage.twin.chain.finalizeAfter + 32);
+}
+
+async function begin(): Promise<string> {
+  settle();
+  const { cursor, events } = await stage.chain.incoming(null);
+  expect(events).toEqual([]);
+  return cursor;
+}
+
+async function all(from: string): Promise<{ events: Incoming[]; cursor: string; pages: IncomingPage[] }> {
+  const pages: IncomingPage[] = [];
+  let cursor = from;
+  do {
+    pages.push(await stage.chain.incoming(cursor));
+    cursor = pages.at(-1)!.cursor;
+  } while (pages.at(-1)!.more);
+  return { events: pages.flatMap(({ events }) => events), cursor, pages };
+}
+
+const toTreasury = (amount: bigint, from = payer) => transfer({ from: from.address, to: stage.treasury.address, amount });
+
+test('signed payments and plain transfers with a memo arrive once each, when they are final', async () => {
+  const { twin, chain } = stage;
+  await send(twin, payer, [toTreasury(11n), memo('from before')]);
+  const start = await begin();
+  const payment = chain.read(await pay(twin, payer, await chain.requirements(1_000n, 'solana:me')));
+  await chain.submit(payment);
+  const plain = await send(twin, payer, [memo('for solana:me'), toTreasury(2_000n)]);
+  const old = await send(twin, payer, [plainTransfer(payer.address, stage.treasury.address, 3_000n)]);
+  expect((await chain.incoming(start)).events).toEqual([]);
+  settle();
+  const { events, cursor } = await all(start);
+  expect(events).toMatchObject([
+    { amount: 1_000n, sender: payer.address, paymentId: payment.id, memo: 'solana:me', final: true },
+    { id: `${plain}:0`, transaction: plain, amount: 2_000n, sender: payer.address, memo: 'for solana:me' },
+    { id: `${old}:0`, amount: 3_000n, sender: payer.address, memo: null },
+  ]);
+  expect(events[0]!.id).toBe(`${((await chain.find(payment, null)) as { event: { transaction: string } }).event.transaction}:0`);
+  expect(await all(cursor)).toMatchObject({ events: [] });
+});
+
+test('what only mentions the treasury’s account is no event: failures, nothing at all, and what goes out', async () => {
+  const { twin, chain } = stage;
+  await send(twin, payer, [toTreasury(5_000_000n)]);
+  const start = await begin();
+  await send(twin, payer, [toTreasury(0n)]);
+  await expect(send(twin, payer, [toTreasury(99_000_000n)])).rejects.toThrow('InstructionError');
+  const receiver = await stage.payer();
+  const payout = { id: 'withdrawal-1', to: receiver.address, amount: 2_000_000n };
+  await chain.send(payout, await chain.sign(payout, null));
+  settle();
+  expect((await all(start)).events).toEqual([]);
+  expect(twin.chain.tokens(stage.treasury.address)).toBe(3_000_000n);
+});
+
+test('several senders in one transaction are several events; what cannot be told apart has no sender', async () => {
+  const { twin } = stage;
+  const second = await stage.payer();
+  const start = await begin();
+  const shared = await send(twin, payer, [toTreasury(100n), toTreasury(20n, second), toTreasury(3n)], [second]);
+  // A mint that this wallet may print.
+  twin.chain.setAccount(USDC, {
+    lamports: twin.chain.rent(82),
+    data: mintBytes(payer.address, 10n ** 15n, 6),
+    programAddress: TOKEN_PROGRAM,
+    executable: false,
+  });
+  const authority = { address: payer.address, signTransactions: () => Promise.resolve([]) };
+  const print: Instruction = getMintToInstruction({
+    mint: USDC as Address,
+    token: ataOf(stage.treasury.address) as Address,
+    mintAuthority: authority,
+    amount: 7n,
+  });
+  const printed = await send(twin, payer, [print, toTreasury(1n)]);
+  settle();
+  const { events } = await all(start);
+  expect(events).toMatchObject([
+    { id: `${shared}:0`, amount: 100n, sender: payer.address, paymentId: null },
+    { id: `${shared}:1`, amount: 20n, sender: second.address, paymentId: null },
+    { id: `${shared}:2`, amount: 3n, sender: payer.address, paymentId: null },
+    { id: `${printed}:0`, amount: 8n, sender: '', paymentId: null },
+  ]);
+});
+
+test('pages are in order, without a gap and without a repetition, wherever reading is taken up again', async () => {
+  const { twin } = stage;
+  const start = await begin();
+  const sent: string[] = [];
+  for (let at = 1; at <= MANY; at += 1) {
+    sent.push(await send(twin, payer, [toTreasury(BigInt(at))]));
+    // Several in one slot: they are told apart by their signatures only.
+    if (at % 3 !== 0) twin.chain.slot -= 1;
+  }
+  twin.advance(1);
+  settle();
+  const { events, pages } = await all(start);
+  expect(events.map(({ transaction }) => transaction)).toEqual(sent);
+  expect(events.map(({ amount }) => amount)).toEqual(sent.map((_, at) => BigInt(at + 1)));
+  // A process that starts at any of these cursors reads the same rest.
+  const other = stage.another();
+  let cursor = pages[0]!.cursor;
+  const rest: Incoming[] = [];
+  for (let page = 1; page < pages.length; page += 1) {
+    const next = await other.incoming(cursor);
+    rest.push(...next.events);
+    cursor = next.cursor;
+  }
+  expect([...pages[0]!.events, ...rest]).toEqual(events);
+  for (const page of pages) {
+    const read = pages.slice(0, pages.indexOf(page) + 1).flatMap((one) => one.events);
+    expect(events.filter(({ height }) => height <= page.height).every((one) => read.includes(one))).toBe(true);
+  }
+});
+
+test('a cursor that the node’s history does not reach back to is an error, not an end', async () => {
+  const { twin, chain } = stage;
+  const start = await begin();
+  await send(twin, payer, [toTreasury(9n)]);
+  settle();
+  twin.advance(500);
+  twin.faults.forgetBefore = twin.chain.slot - 100;
+  await expect(chain.incoming(start)).rejects.toMatchObject({ name: 'ChainUnavailable', message: /does not reach back/ });
+  twin.faults.forgetBefore = 0;
+  expect((await chain.incoming(start)).events).toMatchObject([{ amount: 9n }]);
+  await expect(chain.incoming('nonsense')).rejects.toThrow(/cursor of Solana/);
+});
+
+test('a node that is behind does not make a page', async () => {
+  const { twin, chain } = stage;
+  const start = await begin();
+  await send(twin, payer, [toTreasury(9n)]);
+  settle();
+  twin.faults.staleBy = 200;
+  await expect(chain.incoming(start)).rejects.toMatchObject({ name: 'ChainUnavailable' });
+  // A late one of a pool.
+  twin.faults.staleBy = 0;
+  twin.faults.lie = (method, honest) => (method === 'getTransaction' ? null : honest);
+  await expect(chain.incoming(start)).rejects.toMatchObject({ name: 'ChainUnavailable' });
+  twin.faults.lie = null;
+  expect((await chain.incoming(start)).events).toMatchObject([{ amount: 9n }]);
+});
+
+test('the balance is told for a cursor that nothing has come after', async () => {
+  const { twin, chain } = stage;
+  await send(twin, payer, [toTreasury(40n)]);
+  settle();
+  const start = await begin();
+  expect(await chain.balanceAt(start)).toBe(40n);
+  await send(twin, payer, [toTreasury(2n)]);
+  expect(await chain.balanceAt(start)).toBe(40n);
+  twin.finalize();
+  expect(await chain.balanceAt(start)).toBeNull();
+  settle();
+  const { cursor } = await all(start);
+  expect(await chain.balanceAt(cursor)).toBe(42n);
+});

@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createPublicClient, createWalletClient, encodeFunctionData, http, parseAbi, parseSignature, toHex } from 'viem';
+import type { Abi, Hex, LocalAccount } from 'viem';
+import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
+import type { PrivateKeyAccount } from 'viem/accounts';
+import type { PaymentPayload, PaymentRequirements } from '../../../src/billing/chain/chain.ts';
+import type { Anvil } from './anvil.ts';
+
+/** What `HostileUsdc` can do, in the order of its enum. */
+export const HOSTILE_MODES = ['honest', 'moves-nothing', 'claims-transfer', 'hidden-fee', 'shown-fee', 'returns-false'] as const;
+export type HostileMode = (typeof HOSTILE_MODES)[number];
+
+/** The test USDC on an anvil. Amounts are micro-USD. */
+export interface EvmToken {
+  readonly address: Hex;
+  readonly name: string;
+  readonly version: string;
+  mint(to: Hex, amount: bigint): Promise<void>;
+  balanceOf(account: Hex): Promise<bigint>;
+  /** A plain transfer. Resolves with the transaction, which is in a block. */
+  transfer(from: PrivateKeyAccount, to: Hex, amount: bigint): Promise<Hex>;
+  /** Of a token that was deployed as hostile. */
+  setMode(mode: HostileMode): Promise<void>;
+  /** Signs an authorization as a payer's wallet does. */
+  authorize(
+    from: PrivateKeyAccount,
+    terms: AuthorizationTerms,
+  ): Promise<{ readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex }>;
+  /** Carries out what `authorize` made, as anybody may. Resolves with the transaction. */
+  carryOut(signed: { readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex }): Promise<Hex>;
+  /** Uses up a nonce without paying. */
+  cancel(from: PrivateKeyAccount, nonce: Hex): Promise<Hex>;
+  /** Several calls in one transaction. */
+  batch(calls: readonly { readonly target: Hex; readonly data: Hex }[]): Promise<Hex>;
+}
+
+export interface AuthorizationTerms {
+  readonly to: Hex;
+  readonly value: bigint;
+  readonly nonce?: Hex;
+  readonly validAfter?: bigint;
+  readonly validBefore?: bigint;
+  /** Whose authorization it is, where that is a contract whose owner signs. */
+  readonly as?: Hex;
+}
+
+export interface TokenOptions {
+  readonly hostile?: boolean;
+  readonly name?: string;
+  readonly version?: string;
+  readonly decimals?: number;
+}
+
+/** The first of anvil's own accounts: rich, and nobody's treasury. */
+const DEPLOYER = mnemonicToAccount('test test test test test test test test test test test junk');
+
+const TYPES = {
+  TransferWithAuthorization: ['address from', 'address to', 'uint256 value', 'uint256 validAfter', 'uint256 validBefore', 'bytes32 nonce'].map(
+    (field) => {
+      const [type, name] = field.split(' ');
+      return { name: name!, type: type! };
+    },
+  ),
+  CancelAuthorization: [
+    { name: 'authorizer', type: 'address' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+};
+
+/** Deploys the test USDC. */
+export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): Promise<EvmToken> {
+  const { hostile = false, name = 'USDC', version = '2', decimals = 6 } = options;
+  const { abi } = artefact(hostile ? 'HostileUsdc' : 'TestUsdc');
+  const address = await deployContract(anvil, hostile ? 'HostileUsdc' : 'TestUsdc', hostile ? [name, version] : [name, version, decimals]);
+  const send = senderOf(anvil);
+  const write = (functionName: string, args: readonly unknown[]) => send({ to: address, data: encodeFunctionData({ abi, functionName, args }) });
+  const domain = { name, version, chainId: anvil.chainId, verifyingContract: address };
+  const client = createPublicClient({ transport: http(anvil.url) });
+  let batcher: Hex | null = null;
+  return {
+    address,
+    name,
+    version,
+    mint: async (to, amount) => void (await write('mint', [to, amount])),
+    balanceOf: async (account) => (await client.readContract({ address, abi, functionName: 'balanceOf', args: [account] })) as bigint,
+    async transfer(from, to, amount) {
+      await anvil.setBalance(from.address, 10n ** 18n);
+      return senderOf(anvil, from)({ to: address, data: encodeFunctionData({ abi, functionName: 'transfer', args: [to, amount] }) });
+    },
+    setMode: async (mode) => void (await write('setMode', [HOSTILE_MODES.indexOf(mode)])),
+    async authorize(from, terms) {
+      const {
+        to,
+        value,
+        nonce = toHex(randomBytes(32)),
+        validAfter = 0n,
+        validBefore = BigInt(Math.floor(Date.now() / 1000) + 300),
+        as = from.address,
+      } = terms;
+      const message = { from: as, to, value, validAfter, validBefore, nonce };
+      const signature = await from.signTypedData({ domain, types: TYPES, primaryType: 'TransferWithAuthorization', message });
+      return { authorization: { from: as, to, value: `${value}`, validAfter: `${validAfter}`, validBefore: `${validBefore}`, nonce }, signature };
+    },
+    carryOut: ({ authorization, signature }) => send({ to: address, data: carryOutCall(authorization, signature) }),
+    async cancel(from, nonce) {
+      const message = { authorizer: from.address, nonce };
+      const { r, s, v } = parseSignature(await from.signTypedData({ domain, types: TYPES, primaryType: 'CancelAuthorization', message }));
+      return write('cancelAuthorization', [from.address, nonce, Number(v), r, s]);
+    },
+    async batch(calls) {
+      batcher ??= await deployContract(anvil, 'Batch', []);
+      return send({ to: batcher, data: encodeFunctionData({ abi: artefact('Batch').abi, functionName: 'run', args: [calls] }) });
+    },
+  };
+}
+
+/** Call data for what `authorize` made. */
+export function carryOutCall(authorization: Readonly<Record<string, string>>, signature: Hex): Hex {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const abi = parseAbi(['function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)']);
+  const args = [from as Hex, to as Hex, BigInt(value!), BigInt(validAfter!), BigInt(validBefore!), nonce as Hex, signature] as const;
+  return encodeFunctionData({ abi, args });
+}
+
+/** Deploys a contract of this folder. */
+export async function deployContract(anvil: Anvil, name: string, args: readonly unknown[]): Promise<Hex> {
+  const wallet = createWalletClient({ account: DEPLOYER, transport: http(anvil.url) });
+  const client = createPublicClient({ transport: http(anvil.url), pollingInterval: 10 });
+  const { abi, bytecode } = artefact(name);
+  const hash = await wallet.deployContract({ abi, bytecode, args, chain: null });
+  const receipt = await client.waitForTransactionReceipt({ hash });
+  if (receipt.status !== 'success') throw new Error(`${name} was not deployed`);
+  return receipt.contractAddress!;
+}
+
+/** A new key. */
+export const freshKey = (): PrivateKeyAccount & { readonly secret: Uint8Array } => {
+  const secret = randomBytes(32);
+  return Object.assign(privateKeyToAccount(toHex(secret)), { secret });
+};
+
+/** What an x402 client sends: the signed answer to requirements. */
+export async function signPayment(
+  token: EvmToken,
+  from: PrivateKeyAccount,
+  requirements: PaymentRequirements,
+  terms: Partial<AuthorizationTerms> = {},
+): Promise<PaymentPayload> {
+  const payload = await token.authorize(from, { to: requirements.payTo as Hex, value: BigInt(requirements.amount), ...terms });
+  return { x402Version: 2, accepted: requirements, payload };
+}
+
+/** Sends transactions that must succeed, with gas enough for anything. Resolves when they are in a block. */
+function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
+  const wallet = createWalletClient({ account, transport: http(anvil.url) });
+  const client = createPublicClient({ transport: http(anvil.url), pollingInterval: 10 });
+  return async (call: { readonly to: Hex; readonly data: Hex }): Promise<Hex> => {
+    const hash = await wallet.sendTransaction({ chain: null, gas: 2_000_000n, ...call });
+    const { status } = await client.waitForTransactionReceipt({ hash });
+    if (status !== 'success') throw new Error(`Transaction ${hash} reverted`);
+    return hash;
+  };
+}
+
+function artefact(name: string): { readonly abi: Abi; readonly bytecode: Hex } {
+  return JSON.parse(readFileSync(new URL(`contracts/${name}.json`, import.meta.url), 'utf8')) as { abi: Abi; bytecode: Hex };
+}

@@ -1,0 +1,94 @@
+import type { Database } from '#store';
+import type { RpcFaultProxy } from './rpc-fault-proxy.ts';
+import type { Through } from './money-world.ts';
+
+/** What a process that was killed does with everything. */
+export class Killed extends Error {
+  override readonly name = 'Killed';
+}
+
+export interface Mortal {
+  readonly through: Through;
+  /** Writes and broadcasts in their order, by name. */
+  readonly steps: readonly string[];
+  readonly dead: boolean;
+}
+
+export interface Death {
+  readonly at: string;
+  readonly when: 'before' | 'after';
+}
+
+/** Statements that only ask, or only say when somebody looks again. */
+const ASIDE = /^(?:claim|schedule|find|list|suspended|unfinal|withdrawn|unsigned|signed-|booked|count|ad-hoc)/;
+const BROADCAST = ['eth_sendRawTransaction', 'sendTransaction'];
+
+/**
+ * A process that dies right before or right after its first write or broadcast of a name: from then on nothing of it reaches the database or the node. What stands in for its death
+ * is that all its ways out are cut, so that a whole matrix of deaths takes seconds; that real ones are no different is what tests with SIGKILL are for.
+ */
+export function createMortal(dies: Death | null, proxy: RpcFaultProxy): Mortal {
+  const steps: string[] = [];
+  let dead = false;
+  const checkAlive = () => {
+    if (dead) throw new Killed('killed');
+  };
+  const step = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    checkAlive();
+    steps.push(name);
+    const last = dies?.at === name;
+    if (last && dies?.when === 'before') {
+      dead = true;
+      checkAlive();
+    }
+    const result = await work();
+    if (last) dead = true;
+    checkAlive();
+    return result;
+  };
+  proxy.set(
+    { when: () => dead, fault: { kind: 'refuse' } },
+    {
+      methods: BROADCAST,
+      when: () => {
+        steps.push('broadcast');
+        if (dies?.at !== 'broadcast' || dies.when !== 'before') return false;
+        dead = true;
+        return true;
+      },
+      fault: { kind: 'refuse' },
+    },
+    {
+      methods: BROADCAST,
+      when: () => {
+        if (dies?.at !== 'broadcast') return false;
+        dead = true;
+        return true;
+      },
+      fault: { kind: 'swallow' },
+    },
+  );
+  return {
+    steps,
+    get dead() {
+      return dead;
+    },
+    through: {
+      database: (real): Database => ({
+        engine: real.engine,
+        query(statement, params) {
+          const name = statement.name.slice(statement.name.lastIndexOf('/') + 1);
+          if (!ASIDE.test(name)) return step(name, () => real.query(statement, params));
+          return dead ? Promise.reject(new Killed('killed')) : real.query(statement, params);
+        },
+        batch: (batch) => step('batch', () => real.batch(batch)),
+        snapshot: (run) => (dead ? Promise.reject(new Killed('killed')) : real.snapshot(run)),
+        close: () => Promise.resolve(),
+      }),
+      ledger: (real) => ({
+        transfer: (request) => step(`transfer ${request.id.slice(0, request.id.indexOf(':'))}`, () => real.transfer(request)),
+        balance: (account) => (dead ? Promise.reject(new Killed('killed')) : real.balance(account)),
+      }),
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { createSolanaChain } from '../../../src/billing/chain/solana.ts';
+import type { Chain, ChainSetup } from '../../../src/billing/chain/chain.ts';
+import { DEVNET, USDC } from './solana-accounts.ts';
+import { startSolanaTwin, type SolanaTwin, type TwinOptions } from './solana-twin.ts';
+import { newPayer, type Payer } from './solana-wallet.ts';
+
+/** A twin, a treasury with SOL, and its chain, opened. */
+export interface SolanaStage {
+  readonly twin: SolanaTwin;
+  readonly treasury: Payer;
+  readonly chain: Chain;
+  /** Another gateway's view of the same chain. */
+  another(changed?: Partial<ChainSetup>): Chain;
+  /** A wallet with so much USDC and no SOL. */
+  payer(microUsd?: bigint): Promise<Payer>;
+  close(): Promise<void>;
+}
+
+export async function solanaStage(options: TwinOptions = {}): Promise<SolanaStage> {
+  const { confirmAfter = 0, ...rest } = options;
+  const twin = await startSolanaTwin(rest);
+  const treasury = await newPayer();
+  twin.fundSol(treasury.address);
+  const setup = setupOf(twin, treasury);
+  const chains: Chain[] = [];
+  const another = (changed: Partial<ChainSetup> = {}) => {
+    const chain = createSolanaChain({ ...setup, ...changed });
+    chains.push(chain);
+    return chain;
+  };
+  const chain = another();
+  await chain.open();
+  twin.chain.confirmAfter = confirmAfter;
+  // Wallets take their blockhash from finality: it is to know the treasury's account.
+  twin.finalize();
+  return {
+    twin,
+    treasury,
+    chain,
+    another,
+    async payer(microUsd = 10_000_000n) {
+      const payer = await newPayer();
+      twin.fundUsdc(payer.address, microUsd);
+      return payer;
+    },
+    async close() {
+      for (const one of chains) one.close();
+      await twin.close();
+    },
+  };
+}
+
+export function setupOf(twin: SolanaTwin, treasury: Payer): ChainSetup {
+  return {
+    network: DEVNET,
+    rpcUrl: twin.url,
+    asset: USDC,
+    assetName: null,
+    assetVersion: null,
+    treasuryKey: treasury.secret,
+    facilitator: 'in-process',
+    finality: null,
+    timeoutMs: 2_000,
+    now: Date.now,
+  };
+}
