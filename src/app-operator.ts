@@ -2,7 +2,9 @@ import type { FastifyPluginAsync } from 'fastify';
 import { accountTotals, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
 import {
   accountRoutes,
+  adminFundsRoutes,
   adminRoutes,
+  auditFunds,
   createConsumerStore,
   healthRoutes,
   metricsRoutes,
@@ -10,6 +12,7 @@ import {
   type CardKey,
   type Config,
   type createNonces,
+  type Funds,
   type KeyStore,
   type Metrics,
   type Pipeline,
@@ -26,6 +29,8 @@ export interface OperatorRoutesDeps {
   readonly cardKey: Pick<CardKey, 'jwk'>;
   readonly admit: Pipeline['admit'];
   readonly audit: () => Promise<AuditReport>;
+  /** null on a gateway without chains. */
+  readonly funds: Funds | null;
   /** The gateway is shutting down. */
   readonly draining: () => boolean;
   readonly metrics: Pick<Metrics, 'contentType' | 'text'>;
@@ -34,7 +39,7 @@ export interface OperatorRoutesDeps {
 
 /** What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and figures to his machines. */
 export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
-  const { config, database, ledger, keys, nonces, receipts, cardKey, admit, audit, draining, metrics, now } = deps;
+  const { config, database, ledger, keys, nonces, receipts, cardKey, admit, audit, funds, draining, metrics, now } = deps;
   const totals = (account: string) => accountTotals(database, account);
 
   return async (server) => {
@@ -43,18 +48,23 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       return made === null ? null : receipts.sign(made);
     };
     await server.register(accountRoutes({ admit, keys, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
+    const { adminKey } = config;
+    const contractNetworks = config.chains.map(({ network }) => network);
+    const consumers = createConsumerStore(database, { now });
     const admin = adminRoutes({
-      adminKey: config.adminKey,
-      contractNetworks: config.chains.map(({ network }) => network),
-      consumers: createConsumerStore(database, { now }),
+      adminKey,
+      contractNetworks,
+      consumers,
       keys,
       ledger,
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit,
+      auditChains: () => auditFunds(funds, ledger),
       now,
     });
     await server.register(admin, { prefix: '/admin/v1' });
+    await server.register(adminFundsRoutes({ adminKey, contractNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
     const ready = async () => {
       if (draining()) return { ready: false, checks: { gateway: 'shutting down' } };
       await ledger.balance('fees');

@@ -51,8 +51,8 @@ import {
   createTunnels,
   createTunnelUpstream,
   createUpstream,
+  fundsRoutes,
   GatewayError,
-  NO_PAYMENTS,
   offersFromConfig,
   pricesOf,
   referenceRoutes,
@@ -73,6 +73,7 @@ import { closeGracefully } from './app-close.ts';
 import { openCluster } from './app-cluster.ts';
 import { operatorRoutes } from './app-operator.ts';
 import { pageRoutes } from './app-pages.ts';
+import { hasPayments, openPayments, type OpenPayments } from './app-payments.ts';
 import { openProtocols } from './app-protocols.ts';
 import { openTasks } from './app-tasks.ts';
 import { VERSION } from './version.ts';
@@ -124,11 +125,14 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     // Figures are asked for of rooms that are opened later.
     let tunnels: Tunnels | null = null;
     let tools: Mcp | null = null;
+    let funds: OpenPayments | null = null;
     const metrics = createMetrics({
       locksHeld: () => countHeldLocks(database),
       tunnels: () => tunnels?.count() ?? { connections: 0, streams: 0 },
       tasksLive: () => countLiveTasks(database),
       mcp: () => tools?.counts() ?? { sessions: 0, heldCalls: 0, listens: 0 },
+      funds: hasPayments(config) ? async () => (await funds?.figures()) ?? { chains: [], open: [] } : undefined,
+      now,
     });
     const ledger = await createLedger({ database, now, onBatch: (batch) => metrics.ledgerBatch(batch) });
     cleanUp.push(() => ledger.close());
@@ -176,7 +180,9 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     cleanUp.push(() => registry.close());
 
-    const payments = options.payments ?? NO_PAYMENTS;
+    funds = await openPayments({ config, database, ledger, logger, now });
+    cleanUp.push(funds.close);
+    const payments = options.payments ?? funds.payments;
     const lockPayments = createLockPayments(payments);
 
     const keys = createKeyStore(database, { now });
@@ -335,6 +341,9 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         prefix: '/api/v1',
       },
     );
+    const { publicUrl } = config;
+    const money = { funds: funds.funds, payments, ledger, publicUrl, admit: pipeline.admit, keys, nonces, signIn, identity, now };
+    await server.register(fundsRoutes(money), { prefix: '/api/v1' });
     await server.register(
       operatorRoutes({
         config,
@@ -346,6 +355,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         cardKey,
         admit: pipeline.admit,
         audit: audited,
+        funds: funds.funds,
         draining: () => draining,
         metrics: { contentType: metrics.contentType, text: options.metricsText ?? metrics.text },
         now,

@@ -33,6 +33,7 @@ export { expireAll, expireOrphans } from './expire-all.ts';
 export * from './chain/chain.ts';
 export type { ChainPolicy, Chains, ChainsOptions } from './chain/chains.ts';
 export type { ChainBook, OpenMoney } from './chain/chain-rows.ts';
+export { LOSSES } from './chain/deposits.ts';
 export type { Deposit, DepositState } from './chain/deposit-rows.ts';
 export type { Reserves } from './chain/treasury.ts';
 export type { BoundWallet, Wallets } from './chain/wallets.ts';

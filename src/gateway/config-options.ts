@@ -264,13 +264,7 @@ export const OPTIONS = {
     default: 6_000,
     meaning: 'Steady rate of requests of a development key.',
   }),
-  'limits.anonymous_requests_per_minute': whole({
-    min: 1,
-    max: 10_000_000,
-    default: 30,
-    meaning:
-      'Steady rate of requests without a credential from one network (an IPv4 address, or 64 bits of IPv6), where calls can be paid for in place.',
-  }),
+  'limits.anonymous_requests_per_minute': whole({ min: 1, max: 10_000_000, default: 30, meaning: 'Steady rate of strangers from one network.' }),
   'limits.tokens_per_minute': whole({ min: 1, max: 1e12, default: 10_000_000, meaning: 'Tokens of one API key per minute, prompt and completion.' }),
   'limits.chat_body_bytes_max': whole({ min: KIB, max: 256 * MIB, default: 10 * MIB, meaning: 'Largest body of a chat request.' }),
   'limits.body_bytes_max': whole({ min: KIB, max: 256 * MIB, default: MIB, meaning: 'Largest body of any other request.' }),

@@ -40,6 +40,7 @@ export { createLocalLimiter } from './limits/local-limiter.ts';
 export { createRateLimiter, type RateLimiterOptions } from './limits/redis-limiter.ts';
 export * from './auth/index.ts';
 export * from './account/index.ts';
+export * from './funds/index.ts';
 export { createCardKey, type CardKey } from './catalog/card-key.ts';
 export { createIdentity, IdentityError, type Identity, type ReceiptKey } from './catalog/identity.ts';
 export { displayNameFault, printable, providerNameFault, serviceNameFault } from './catalog/names.ts';

@@ -14,7 +14,7 @@ import {
   requireAdmission,
   toGatewayError,
 } from '#gateway';
-import { refuseAnonymous } from './anonymous.ts';
+import { refuseAnonymous } from './refuse-anonymous.ts';
 import { classify, type Inbound } from './classify.ts';
 import { describeRoutes } from './described-routes.ts';
 import { toMcpError, worthTelling } from './errors-mcp.ts';

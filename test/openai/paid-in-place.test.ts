@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { accountOf, createPaperChain, fromHeader, PAPER_LEAST, payWith, toHeader, type PaperPayment } from '../support/paper-chain.ts';
@@ -6,6 +7,7 @@ import { ask, events, modelBlock, MODEL, startSpine, type Spine } from '../suppo
 
 // What the chat door does with a payment. The chain is one on paper; payments on real ones are tested where these are.
 
+const KEEP_ALIVE_MS = 10;
 const chain = createPaperChain();
 let spine: Spine;
 let tools: RawMcp;
@@ -14,7 +16,7 @@ beforeAll(async () => {
   const dear = modelBlock({ name: 'test/dear', provider: 'Dear', url: '{provider}', completion: 10_000 });
   const tool = `\n[[tools]]\nname = "kit"\ndisplay_name = "Kit"\nprovider_name = "Kit"\nendpoint = "${tools.url}"\n[tools.pricing]\nper_call = 0.001\n`;
   const limits = '[limits]\nrequests_per_minute = 1000000\nanonymous_requests_per_minute = 1000000\n';
-  spine = await startSpine({ toml: limits + dear + tool, payments: chain.payments });
+  spine = await startSpine({ toml: limits + dear + tool, payments: chain.payments, keepAliveMs: KEEP_ALIVE_MS });
   chain.credit(spine.app.ledger);
 });
 afterAll(async () => {
@@ -230,6 +232,20 @@ test("a tool that is asked as a model is paid for in place, and a client's own i
   expect((await post(body, { 'idempotency-key': 'mine' })).status).toBe(402);
   expect((await post(body, payment)).headers.get('idempotent-replayed')).toBe('true');
   expect(tools.asked.filter(({ method }) => method === 'tools/call')).toHaveLength(1);
+});
+
+test('a stream that may be slow to begin does not begin before it is paid for', async () => {
+  const body = ask('{}', { model: 'mcp/kit/any', stream: true });
+  const held = Promise.withResolvers<void>();
+  chain.hold(held.promise);
+  chain.unsettled.add('settling');
+  let answered = false;
+  const answer = post(body, pay({ wallet: 'settling', nonce: 'settling' })).finally(() => (answered = true));
+  await setTimeout(5 * KEEP_ALIVE_MS);
+  expect(answered).toBe(false);
+  held.resolve();
+  chain.hold(null);
+  expect((await answer).status).toBe(202);
 });
 
 test('a payment goes to no provider and into no log', async () => {

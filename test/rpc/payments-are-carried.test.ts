@@ -21,7 +21,10 @@ const strange = async (method: string, params: object, headers: Record<string, s
 test('terms are in the data of the error and in the header, a payment in the header, and its receipt in both', async () => {
   const unpaid = await strange('chat/completions', ask('hello'));
   expect(unpaid.status).toBe(402);
-  expect(unpaid.reply.error).toMatchObject({ code: -32011, data: { type: 'insufficient_balance', x402Version: 2, accepts: [{ amount: String(PAPER_LEAST) }] } });
+  expect(unpaid.reply.error).toMatchObject({
+    code: -32011,
+    data: { type: 'insufficient_balance', x402Version: 2, accepts: [{ amount: String(PAPER_LEAST) }] },
+  });
   expect(fromHeader(unpaid.headers.get('payment-required'))['accepts']).toEqual(unpaid.reply.error!.data!['accepts']);
   const paid = await strange('chat/completions', ask('hello'), { 'payment-signature': toHeader(payWith({ wallet: 'a', nonce: 'header' })) });
   expect(paid.status).toBe(200);

@@ -26,6 +26,8 @@ export interface PaperChain {
   credit(ledger: Pick<Ledger, 'transfer'>): void;
   /** Payments with these nonces are not known to be settled, until they are. */
   readonly unsettled: Set<string>;
+  /** Holds back every taking until this resolves; null takes at once again. */
+  hold(until: Promise<unknown> | null): void;
   /** Nonces of payments that were asked to be taken, in order. */
   readonly taken: string[];
   /** Nonces of those that were credited. */
@@ -59,6 +61,7 @@ export function createPaperChain(): PaperChain {
   const receipts = new Map<string, PaymentReceipt>();
   const unsettled = new Set<string>();
   const taken: string[] = [];
+  let held: Promise<unknown> | null = null;
 
   const verify = (slip: PaymentSlip): Signed => {
     const signed = slip.payload['payload'] as Signed;
@@ -77,6 +80,9 @@ export function createPaperChain(): PaperChain {
     credit(to) {
       ledger = to;
     },
+    hold(until) {
+      held = until;
+    },
     payments: {
       open: true,
       async required({ error, resource, amount }) {
@@ -93,6 +99,7 @@ export function createPaperChain(): PaperChain {
       async take({ account, paying }, slip, needed) {
         const { nonce, wallet, amount } = verify(slip);
         taken.push(nonce);
+        await held;
         const before = receipts.get(nonce);
         if (before) return before;
         if (BigInt(amount) < needed) throw new GatewayError('insufficient_payment', `The payment has to be ${formatUsd(needed)} USDC at least`);

@@ -13,7 +13,7 @@ export async function evmHeads(node: EvmNode, finality: number | null): Promise<
   if (!latest) throw new ChainUnavailable('The node knows no newest block');
   const depth = latest.number - BigInt(finality ?? 1) + 1n;
   const final = await node.block(finality === null ? 'finalized' : depth > 0n ? depth : 0n);
-  if (!final) throw new ChainUnavailable('The node knows no final block');
+  if (!final) throw new ChainUnavailable('The node knows no final block. If its chain never has one, set how many blocks make a block final');
   // Two machines behind one address, the second further than the first. An older answer for the newest block is never wrong, a final one beyond it may be.
   if (final.number > latest.number) throw new ChainUnavailable(`The node calls block ${final.number} final and ${latest.number} its newest`);
   return { latest, final };

@@ -22,12 +22,13 @@ export class AnswerTooLong extends ChainUnavailable {}
  */
 export async function postJson(url: URL, body: unknown, limits: PostLimits): Promise<JsonAnswer> {
   const signal = AbortSignal.any([limits.signal, AbortSignal.timeout(limits.timeoutMs)]);
+  const { address, headers } = withoutCredentials(url);
   let status: number;
   let text: string;
   try {
-    const response = await fetch(url, {
+    const response = await fetch(address, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
       body: JSON.stringify(body),
       redirect: 'error',
       signal,
@@ -44,6 +45,16 @@ export async function postJson(url: URL, body: unknown, limits: PostLimits): Pro
   } catch (error) {
     throw new ChainUnavailable(`${url.host} answered ${status} with text that is no JSON`, { cause: error });
   }
+}
+
+/** `https://user:password@host`: fetch refuses such an address, and writes it into its error. */
+function withoutCredentials(url: URL): { readonly address: URL; readonly headers: Readonly<Record<string, string>> } {
+  if (!url.username && !url.password) return { address: url, headers: {} };
+  const address = new URL(url);
+  address.username = '';
+  address.password = '';
+  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  return { address, headers: { authorization: `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}` } };
 }
 
 async function readText(response: Response, bytesMax: number, url: URL): Promise<string> {

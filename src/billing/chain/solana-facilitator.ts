@@ -49,7 +49,7 @@ export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): Solana
       // Whatever was checked before: the signature is given to exactly these bytes.
       const exact = readExact(payment.payload['transaction'], terms);
       const { base64, id } = withFeeSignature(exact, key.address, key.sign(exact.message));
-      await node.send(base64);
+      await node.send(base64, id);
       return id;
     },
   };

@@ -1,6 +1,5 @@
 import type { Address } from '@solana/kit';
 import { ChainUnavailable, type Incoming, type IncomingPage } from './chain.ts';
-import { isSignature } from './solana-address.ts';
 import type { SignatureEntry, SolanaNode } from './solana-node.ts';
 import { memoOf, movementsInto } from './solana-transaction.ts';
 
@@ -18,9 +17,10 @@ const SETTLED_SLOTS = 32n;
 const FINAL_CONFIRMATIONS = 32;
 
 interface Cursor {
-  /** Everything before this slot was read, and of the slot itself what came up to the signature; all of it where that is null. */
+  /** Everything up to this slot was read. */
   readonly slot: bigint;
-  readonly signature: string | null;
+  /** The last that was read, perhaps of the next slot; null where there was none. A list that does not hold it is not the whole list. */
+  readonly last: Pick<SignatureEntry, 'slot' | 'signature'> | null;
 }
 
 /** What comes after a cursor, oldest first. */
@@ -46,26 +46,28 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
     return { slot, upTo: slot > SETTLED_SLOTS ? slot - SETTLED_SLOTS : 0n };
   }
 
-  async function walk(text: string, cursor: Cursor): Promise<Backlog> {
+  async function walk(text: string, { slot: done, last }: Cursor): Promise<Backlog> {
     const { slot: minSlot, upTo } = await settled();
     let newestFirst: SignatureEntry[] = [];
     let cut = false;
     let before: string | undefined;
     for (let page = 0; page < WALK_PAGES; page += 1) {
       const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot, ...(before === undefined ? {} : { before }) });
-      const end = entries.findIndex(({ slot, signature }) => (cursor.signature === null ? slot <= cursor.slot : signature === cursor.signature));
-      const fresh = end === -1 ? entries : entries.slice(0, end);
-      newestFirst.push(...fresh.filter(({ slot }) => slot <= upTo));
+      const end = entries.findIndex(({ signature }) => signature === last?.signature);
+      newestFirst.push(...(end === -1 ? entries : entries.slice(0, end)).filter(({ slot }) => slot <= upTo));
       cut ||= newestFirst.length > KEPT_MAX;
       newestFirst = newestFirst.slice(-KEPT_MAX);
       const bottom = entries.length < WALK_PAGE;
-      // A node that has forgotten the cursor's time has perhaps forgotten what came after it, too.
-      if (end !== -1 || (bottom && cursor.signature === null && (await node.oldestSlot()) <= cursor.slot + 1n))
-        return { after: text, entries: newestFirst.reverse(), upTo: upTo > cursor.slot ? upTo : cursor.slot, cut };
-      if (bottom) break;
+      if (end === -1 && bottom) {
+        // The last may be older than all that the node still has. Then everything after it must be there.
+        const oldest = await node.oldestSlot();
+        if (oldest > done + 1n || (last !== null && oldest <= last.slot)) break;
+        newestFirst = newestFirst.filter(({ slot }) => slot > done);
+      }
+      if (end !== -1 || bottom) return { after: text, entries: newestFirst.reverse(), upTo: upTo > done ? upTo : done, cut };
       before = entries.at(-1)?.signature;
     }
-    throw new ChainUnavailable(`the Solana node's history does not reach back to ${text}, where reading it ended before`);
+    throw new ChainUnavailable(`the Solana node's list of the treasury's transactions does not reach back to ${text}, where reading it ended before`);
   }
 
   async function eventsOf({ signature, failed }: SignatureEntry): Promise<Incoming[]> {
@@ -91,38 +93,43 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
   return {
     async page(text) {
       if (text === null) {
-        const { upTo } = await settled();
-        return { events: [], cursor: `${upTo}:-`, height: upTo, more: false };
+        const { slot, upTo } = await settled();
+        const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot: slot });
+        const last = entries.find((entry) => entry.slot <= upTo) ?? null;
+        return { events: [], cursor: textOf({ slot: upTo, last }), height: upTo, more: false };
       }
       const cursor = parse(text);
       const { entries, upTo, cut } = backlog?.after === text && backlog.entries.length > 0 ? backlog : await walk(text, cursor);
       const batch = entries.slice(0, PAGE);
       const rest = entries.slice(PAGE);
       const events = (await Promise.all(batch.map(eventsOf))).flat();
-      const last = batch.at(-1);
+      const last = batch.at(-1) ?? cursor.last;
       const [next] = rest;
-      // Within a slot only the signature says where reading ended.
-      const within = last !== undefined && (next === undefined ? cut : next.slot === last.slot);
-      const height = within ? last.slot - 1n : next === undefined ? upTo : next.slot - 1n;
-      const after = within ? `${last.slot}:${last.signature}` : `${height}:-`;
+      // The slot of the last may hold more than was read of it.
+      const height = next !== undefined ? next.slot - 1n : cut && last !== null ? last.slot - 1n : upTo;
+      const after = textOf({ slot: height, last });
       backlog = { after, entries: rest, upTo, cut };
       return { events, cursor: after, height, more: rest.length > 0 || cut };
     },
 
     async balanceAt(text) {
       const cursor = parse(text);
-      if (cursor.signature !== null) return null;
       const { slot, amount } = await node.tokens(account);
-      // Whatever changes the balance is in the account's list. Nothing there after the cursor, as of the balance's slot or later: so it is the cursor's.
+      // Whatever changes the balance is in the account's list: nothing there after the cursor's last, as of the balance's slot or later, so it is the cursor's.
       const [newest] = await node.signatures(account, 'finalized', { limit: 1, minSlot: slot });
-      return slot >= cursor.slot && (newest === undefined || newest.slot <= cursor.slot) ? amount : null;
+      return slot >= cursor.slot && newest?.signature === cursor.last?.signature ? amount : null;
     },
   };
 }
 
+function textOf({ slot, last }: Cursor): string {
+  return last === null ? `${slot}` : `${slot}:${last.slot}:${last.signature}`;
+}
+
 function parse(text: string): Cursor {
-  const [slot = '', signature, ...more] = text.split(':');
-  if (!/^\d{1,20}$/.test(slot) || more.length > 0 || (signature !== '-' && !isSignature(signature)))
-    throw new Error(`a cursor of Solana is <slot>:<signature>, or <slot>:- for all of a slot, not ${JSON.stringify(text.slice(0, 120))}`);
-  return { slot: BigInt(slot), signature: signature === '-' ? null : signature };
+  const match = /^(\d{1,20})(?::(\d{1,20}):([1-9A-HJ-NP-Za-km-z]{64,88}))?$/.exec(text);
+  if (match === null)
+    throw new Error(`a cursor of Solana is <slot>:<slot>:<signature> of the last that was read, not ${JSON.stringify(text.slice(0, 120))}`);
+  const [, slot = '', of, signature] = match;
+  return { slot: BigInt(slot), last: of === undefined || signature === undefined ? null : { slot: BigInt(of), signature } };
 }

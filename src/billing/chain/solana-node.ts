@@ -49,7 +49,7 @@ export interface SolanaNode {
   ): Promise<SignatureEntry[]>;
   /** null where it would succeed; else what the chain says. */
   simulate(transaction: string): Promise<string | null>;
-  send(transaction: string): Promise<void>;
+  send(transaction: string, signature: string): Promise<void>;
 }
 
 const DATA_BYTES_MAX = 4_096;
@@ -171,12 +171,12 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
         (answer) => failureOf(objectOf(inContext(answer).value, 'the outcome')['err']),
       ),
     // Preflight is for senders who have not simulated: here its errors would only say what the chain is asked for anyway, and could be taken for a refusal.
-    send: (transaction) =>
+    send: (transaction, signature) =>
       ask(
         'that it took a transaction',
         rpc.sendTransaction(transaction as Base64EncodedWireTransaction, { encoding: 'base64', skipPreflight: true }),
         (answer) => {
-          textOf(answer, 'a signature');
+          if (answer !== signature) throw new Error('it names another transaction');
         },
       ),
   };

@@ -46,7 +46,8 @@ export async function openTreasury({ node, network, asset, key, treasuryAccount,
 
   const payer = { address: key.address, signTransactions: () => Promise.resolve([]) };
   const create = getCreateAssociatedTokenIdempotentInstruction({ payer, ata: treasuryAccount, owner: key.address, mint: asset });
-  await node.send(signOwn(key, [create], await node.latestBlockhash()).base64);
+  const { base64, id } = signOwn(key, [create], await node.latestBlockhash());
+  await node.send(base64, id);
   const until = performance.now() + Math.max(timeoutMs, CREATED_WITHIN_MS);
   for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 1.6, PAUSE_MAX_MS)) {
     const created = await node.account(treasuryAccount);

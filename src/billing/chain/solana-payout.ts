@@ -127,7 +127,7 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
 
     async send(payout, signed) {
       const { transaction, signature } = journalOf(payout, signed, asset);
-      await node.send(transaction);
+      await node.send(transaction, signature);
       return { transaction: signature };
     },
   };

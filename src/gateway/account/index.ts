@@ -1,6 +1,6 @@
-export { localAccount, parseAccountId, toCaip10 } from './account-id.ts';
+export { localAccount, needsNoMaking, parseAccountId, toCaip10 } from './account-id.ts';
 export { accountRoutes, type AccountDeps } from './account-routes.ts';
-export { OPERATOR_TREASURY, adminRoutes, type AdminDeps } from './admin-routes.ts';
+export { adminRoutes, type AdminDeps } from './admin-routes.ts';
 export { createConsumerStore, type Consumer, type ConsumerStore } from './consumer-store.ts';
 export {
   createIdempotency,
@@ -12,4 +12,5 @@ export {
   type Idempotency,
   type StoredReply,
 } from './idempotency.ts';
+export { OPERATOR_TREASURY } from './operator-treasury.ts';
 export { receiptOfCall, receiptOfRecord } from './receipts.ts';

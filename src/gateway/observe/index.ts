@@ -1,6 +1,7 @@
 export * from './call-log.ts';
 export * from './health.ts';
 export * from './logger.ts';
+export type { FundFigures } from './fund-metrics.ts';
 export type { McpCounts } from './mcp-metrics.ts';
 export * from './metrics.ts';
 export * from './observer.ts';

@@ -4,6 +4,7 @@ import type { Primitive } from '../call.ts';
 import type { TaskSink } from '../tasks/task-sink.ts';
 import { statusOf } from './call-log.ts';
 import { labelOfError } from './answer-error.ts';
+import { createFundMetrics, type FundFigures } from './fund-metrics.ts';
 import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics.ts';
 import { asSnapshot, type MetricSnapshot } from './merged-metrics.ts';
 import type { CallSink } from './observer.ts';
@@ -39,6 +40,9 @@ export interface MetricsOptions {
   readonly mcp?: () => McpCounts;
   /** Tasks that go on, over all gateways on the database; asked at each scrape. */
   readonly tasksLive?: () => number | Promise<number>;
+  /** How money over chains stands; asked at each scrape. Absent on a gateway without chains. */
+  readonly funds?: (() => Promise<FundFigures>) | undefined;
+  readonly now?: () => number;
   /** Event loop, memory, garbage collection of this process. */
   readonly processMetrics?: boolean;
 }
@@ -241,6 +245,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     flagged: (offer, flag) => flags.inc({ ...seriesOf(offer).labels, flag }),
     live: options.tasksLive ?? (() => 0),
   });
+
+  if (options.funds) createFundMetrics({ registry, figures: options.funds, now: options.now ?? Date.now });
 
   const lockStates = {
     settled: counterSeries(resolved, { lock: 'settled' }),

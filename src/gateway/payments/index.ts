@@ -5,5 +5,6 @@ export { paymentKey } from './payment-key.ts';
 export { paidCaller } from './paid-caller.ts';
 export { createLockPayments, type LockPayments } from './lock-payments.ts';
 export { createPayments, type PaymentsOptions, type TopupBounds } from './create-payments.ts';
-export { paidSink, receiptHeaders, tellPayment, withTerms } from './http-terms.ts';
+export { paidSink, receiptHeaders, tellPayment } from './paid-sink.ts';
+export { withTerms } from './with-terms.ts';
 export { publicAddress } from './public-address.ts';

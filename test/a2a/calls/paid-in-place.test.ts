@@ -2,6 +2,7 @@ import { ClientFactory, ClientFactoryOptions } from '@a2a-js/sdk/client';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { accountOf, createPaperChain, PAPER_LEAST, payWith, type PaperPayment } from '../../support/paper-chain.ts';
+import { saying, type Asked } from '../clients/sdk-client.ts';
 import type { Json } from '../contract/shapes.ts';
 import { createTalk, type Reply, type Talk } from '../contract/talk.ts';
 import { heldBy, LEGACY_RPC, refusalOf, REST, RPC, useCallsWorld, WIRES, type Wire } from './support/calls-world.ts';
@@ -107,7 +108,10 @@ test('a payment that is no good can be followed by a good one', async () => {
   const rejected = await talk.sent('task late', { message: { messageId: 'l-2', metadata: { 'x402.payment.status': 'payment-rejected' } } });
   expect(statusMetadata(rejected)).toMatchObject({ 'x402.payment.status': 'payment-required' });
   const malformed = await talk.sent('x', { message: { messageId: 'l-3', metadata: { 'x402.payment.payload': { x402Version: 2 } } } });
-  expect(refusalOf(malformed)).toMatchObject({ code: -32_602, message: expect.stringMatching(/x402\.payment\.payload.*must be an object/) as string });
+  expect(refusalOf(malformed)).toMatchObject({
+    code: -32_602,
+    message: expect.stringMatching(/x402\.payment\.payload.*must be an object/) as string,
+  });
   expect(sends('task late')).toBe(1);
 });
 
@@ -165,28 +169,21 @@ test('a model that is asked as an agent is paid for in place, by a message and b
 
 test('a real client pays, by what the card and the task tell', async () => {
   const { url } = await serve();
-  const client = await new ClientFactory(ClientFactoryOptions.default).createFromUrl(`${url}/`);
-  const card = (await client.getAgentCard()) as unknown as { capabilities: { extensions: { uri: string }[] } };
+  const card = (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as { capabilities: { extensions: { uri: string }[] } };
   expect(card.capabilities.extensions.map(({ uri }) => uri)).toContain(X402_URI);
-  const say = (more: object) =>
-    client.sendMessage({
-      tenant: '',
-      configuration: undefined,
-      metadata: {},
-      message: {
-        messageId: crypto.randomUUID(),
-        role: 1,
-        parts: [{ content: { $case: 'text', value: 'task real' }, metadata: {}, filename: '', mediaType: '' }],
-        taskId: '',
-        contextId: '',
-        metadata: {},
-        extensions: [],
-        referenceTaskIds: [],
-        ...more,
-      },
-    } as unknown as Parameters<typeof client.sendMessage>[0]) as Promise<{ id: string; contextId: string; metadata: Json; status: { message: { metadata: Json } } }>;
-  const { id, contextId, status } = await say({});
+  const client = await new ClientFactory(ClientFactoryOptions.default).createFromUrl(`${url}/`);
+  const say = async (text: string, asked: Asked, metadata: Json) => {
+    const request = saying(text, asked);
+    const message = { ...request.message!, metadata };
+    return (await client.sendMessage({ ...request, message })) as unknown as {
+      readonly id: string;
+      readonly contextId: string;
+      readonly metadata: Json;
+      readonly status: { readonly message: { readonly metadata: Json } };
+    };
+  };
+  const { id, contextId, status } = await say('task real', {}, {});
   expect(status.message.metadata['x402.payment.status']).toBe('payment-required');
-  const done = await say({ taskId: id, contextId, metadata: paying({ wallet: 'sdk', nonce: 'sdk' }) });
+  const done = await say('task real', { taskId: id, contextId }, paying({ wallet: 'sdk', nonce: 'sdk' }));
   expect(done.metadata['x402.payment.receipts']).toMatchObject([{ transaction: 'tx-sdk' }]);
 });

@@ -150,6 +150,44 @@ test('a node that bears few blocks at a time is asked for few', async () => {
   expect(spans.filter((one) => one > 10).length).toBeLessThan(spans.length / 4);
 });
 
+test('a node that keeps no old balances is believed by its logs, and tells no old balance', async () => {
+  await world.anvil.mine(2);
+  const { cursor } = await chain.incoming(null);
+  const payment = await world.payment(await world.payer());
+  const { transaction } = await world.mined(world.chain.submit(payment));
+  await world.anvil.mine(2);
+  const balanceOf = '0x70a08231';
+  proxy.set({
+    methods: ['eth_call'],
+    when: ({ params }) => (params as { data?: string }[])[0]!.data!.startsWith(balanceOf),
+    fault: { kind: 'error', code: -32000, message: 'missing trie node 4a1b (path ) state 0x4a1b is not available, not found' },
+  });
+  expect(await chain.balanceAt(cursor)).toBeNull();
+  expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { amount: 1_000_000n, final: true } });
+  expect((await chain.incoming(cursor)).events).toMatchObject([{ transaction, amount: 1_000_000n }]);
+});
+
+test('a node whose logs leave out what came in is not believed', async () => {
+  await world.anvil.mine(2);
+  const { cursor } = await chain.incoming(null);
+  await world.mined(world.chain.submit(await world.payment(await world.payer())));
+  await world.anvil.mine(2);
+  proxy.set({ methods: ['eth_getLogs'], fault: { kind: 'drop', result: [] } });
+  await expect(chain.incoming(cursor)).rejects.toMatchObject({ message: expect.stringContaining("1000000 more than the node's logs of blocks") });
+  // Of another asset, of another time.
+  const log = {
+    address: `0x${'12'.repeat(20)}`,
+    topics: [],
+    data: '0x',
+    blockNumber: '0x1',
+    blockHash: `0x${'12'.repeat(32)}`,
+    transactionHash: `0x${'12'.repeat(32)}`,
+    logIndex: '0x0',
+  };
+  proxy.set({ methods: ['eth_getLogs'], fault: { kind: 'drop', result: [log] } });
+  await expect(chain.incoming(cursor)).rejects.toMatchObject({ message: expect.stringContaining('logs that were not asked for') });
+});
+
 // From here on the chain is ahead of the clock.
 test('a payment is lost once a final block is later than its end, and never by what a stale node says', async () => {
   const payer = await world.payer();

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEvmChain } from '../../../src/billing/chain/evm.ts';
 import { deployContract, deployEvmToken } from '../../support/chain/evm-token.ts';
@@ -49,6 +52,23 @@ test('a node that is away, with a key in its address', async () => {
   const chain = world.chainWith({ rpcUrl: 'http://127.0.0.1:9/v2/a-secret-key' });
   const error = await chain.open().catch((error: unknown) => error as Error);
   expect(error).toMatchObject({ name: 'ChainUnavailable', message: '127.0.0.1:9: the connection failed' });
+});
+
+test('a node that asks for a password', async () => {
+  const asked: unknown[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.headers.authorization);
+    response.writeHead(401).end('{}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const chain = world.chainWith({ rpcUrl: `http://me:p%40ss@127.0.0.1:${port}/` });
+  const error = await chain.open().catch((error: unknown) => error as Error);
+  expect(error).toMatchObject({ name: 'ChainUnavailable', message: expect.not.stringContaining('ss@') });
+  expect(asked).toEqual([`Basic ${Buffer.from('me:p@ss').toString('base64')}`]);
+  server.close();
+  server.closeAllConnections();
 });
 
 test('what is asked when it is closed ends at once', async () => {

@@ -245,7 +245,7 @@ describe('requirements that are not ours', () => {
       (changed['extra'] as { feePayer?: string } | null)?.feePayer === 'treasury'
         ? { extra: { ...(changed['extra'] as object), feePayer: treasury() } }
         : {};
-    expect(() => stage.chain.read({ x402Version: 2, accepted: { ...requirements, ...changed, ...extra } as never, payload })).toThrow(says);
+    expect(() => stage.chain.read({ x402Version: 2, accepted: { ...requirements, ...changed, ...extra }, payload })).toThrow(says);
   });
 
   test('another version of the protocol', async () => {

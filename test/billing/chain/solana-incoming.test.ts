@@ -146,7 +146,24 @@ test('a cursor that the node’s history does not reach back to is an error, not
   await expect(chain.incoming(start)).rejects.toMatchObject({ name: 'ChainUnavailable', message: /does not reach back/ });
   twin.faults.forgetBefore = 0;
   expect((await chain.incoming(start)).events).toMatchObject([{ amount: 9n }]);
+  // A node of a pool that has just begun: others have the history, it lists nothing.
+  twin.faults.lie = (method, honest) => (method === 'getSignaturesForAddress' ? [] : honest);
+  await expect(stage.another().incoming(start)).rejects.toMatchObject({ name: 'ChainUnavailable' });
+  twin.faults.lie = null;
   await expect(chain.incoming('nonsense')).rejects.toThrow(/cursor of Solana/);
+});
+
+test('a treasury that was idle for longer than the node remembers goes on', async () => {
+  const { twin, chain } = stage;
+  let cursor = await begin();
+  twin.advance(1_000);
+  ({ cursor } = await chain.incoming(cursor));
+  twin.faults.forgetBefore = twin.chain.slot - 200;
+  await send(twin, payer, [toTreasury(9n)]);
+  settle();
+  const page = await stage.another().incoming(cursor);
+  expect(page.events).toMatchObject([{ amount: 9n }]);
+  expect((await chain.incoming(page.cursor)).events).toEqual([]);
 });
 
 test('a node that is behind does not make a page', async () => {

@@ -3,6 +3,7 @@ import { accountTotals, createLedger, createPriceBook, escrowOf, findTransfer, p
 import {
   accountRoutes,
   adminRoutes,
+  auditFunds,
   createConsumerStore,
   createKey,
   createKeyStore,
@@ -108,6 +109,7 @@ export async function openWorld(): Promise<World> {
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit: async () => ({ clean: true, total: 12n }),
+      auditChains: () => auditFunds(null, ledger),
       now,
     }),
     { prefix: '/admin/v1' },

@@ -94,7 +94,13 @@ test('of an agent a stranger gets its terms and nothing that is kept', async () 
     });
     return { status: reply.statusCode, text: reply.payload };
   };
-  const push = { taskId: 't', id: 't', pushNotificationConfigId: 'p', url: 'https://example.org', pushNotificationConfig: { url: 'https://example.org' } };
+  const push = {
+    taskId: 't',
+    id: 't',
+    pushNotificationConfigId: 'p',
+    url: 'https://example.org',
+    pushNotificationConfig: { url: 'https://example.org' },
+  };
   for (const [version, methods] of Object.entries({
     '0.3': ['tasks/get', 'tasks/cancel', 'tasks/resubscribe', 'tasks/pushNotificationConfig/set', 'tasks/pushNotificationConfig/get'],
     '1.0': ['GetTask', 'ListTasks', 'CancelTask', 'SubscribeToTask', 'CreateTaskPushNotificationConfig', 'ListTaskPushNotificationConfigs'],

@@ -114,7 +114,10 @@ test('a tool that fails after its payment leaves the balance, which its retry is
 
 test('a payment that is wrong is told, with the terms where another one would do', async () => {
   const forged = await call('any', with_({ wallet: 'mallory', fault: 'forged' }));
-  expect(forged.message.result).toMatchObject({ isError: true, structuredContent: { accepts: [{}], error: expect.stringMatching(/signature/) as string } });
+  expect(forged.message.result).toMatchObject({
+    isError: true,
+    structuredContent: { accepts: [{}], error: expect.stringMatching(/signature/) as string },
+  });
   const small = await call('any', with_({ wallet: 'small', amount: PAPER_LEAST }));
   expect(small.message.result).toMatchObject({ isError: true, structuredContent: { error: expect.stringMatching(/0\.5 USDC/) as string } });
   const malformed = await call('any', { meta: { 'x402/payment': { x402Version: 1 } } });
@@ -138,6 +141,10 @@ test('the rounds of a call are one call, and one payment is for all of them', as
   const answers = { inputResponses: { who: { action: 'accept', content: {} } }, requestState: first.message.result.requestState };
   // Nobody goes on with it but whoever pays.
   expect((await call('asks', { params: answers })).message.error).toMatchObject({ code: -32602 });
+  // What is not paid yet ends nothing that was begun.
+  chain.unsettled.add('rounds-2');
+  const pending = await call('asks', { ...with_({ wallet: 'rounds', nonce: 'rounds-2' }), params: answers });
+  expect(pending.message.error).toMatchObject({ code: -32019 });
   const second = await call('asks', { ...payment, params: answers });
   expect(second.message.result).toMatchObject({ content: [{ text: 'done' }] });
   expect(await balanceOf('rounds')).toBe(0n);
@@ -161,7 +168,7 @@ test('of what is kept for accounts, or costs a server its time, a stranger gets 
 test('real clients with a session: each has its own, bound to where it comes from', async () => {
   const transport = new StreamableHTTPClientTransport(new URL(`${spine.origin}/mcp/fixture`));
   const client = new Client({ name: 'v1', version: '1' });
-  await client.connect(transport as Parameters<typeof client.connect>[0]);
+  await client.connect(transport);
   const { tools } = await client.listTools();
   expect(tools.length).toBeGreaterThan(0);
   const unpaid = await client.callTool({ name: 'test_simple_text', arguments: {} });

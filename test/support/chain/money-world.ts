@@ -88,7 +88,7 @@ export async function openMoneyWorld(engine: EngineName = 'sqlite', options: { r
   const treasury = privateKeyToAccount(key).address;
   await anvil.setBalance(treasury, 10n ** 20n);
   // So that the token is there in what is final.
-  await anvil.mine(3);
+  await anvil.mine(2 * (options.anvil?.slotsInAnEpoch ?? 1) + 1);
   const gateways = new Set<MoneyGateway>();
 
   const world: MoneyWorld = {
@@ -155,6 +155,7 @@ export async function openMoneyWorld(engine: EngineName = 'sqlite', options: { r
       return gateway;
     },
 
+    // Many at once are too much for a later reorganisation: anvil loses the state.
     finalize: () => anvil.mine(3),
 
     async unfinished() {

@@ -41,7 +41,7 @@ export async function newPayer(): Promise<Payer> {
 export async function pay(twin: SolanaTwin, payer: Payer, accepted: PaymentRequirements): Promise<PaymentPayload> {
   const client = new ExactSvmScheme(payer.signer, { rpcUrl: twin.url });
   const { payload } = await client.createPaymentPayload(2, accepted as never);
-  return { x402Version: 2, accepted, payload: payload as Record<string, unknown> };
+  return { x402Version: 2, accepted, payload };
 }
 
 /** SetComputeUnitLimit and SetComputeUnitPrice. */

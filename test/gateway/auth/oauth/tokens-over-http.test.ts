@@ -84,6 +84,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit: () => audit(database, { now }),
+      auditChains: () => auditFunds(null, ledger),
       now,
     }),
     { prefix: '/admin/v1' },

@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify';
+import { formatUsd } from '#billing';
+import type { Funds } from './funds.ts';
+
+const micro = (description: string) => ({ type: 'integer', description: `Micro-USD. ${description}` }) as const;
+
+const properties = {
+  network: { type: 'string', description: 'CAIP-2' },
+  asset: { type: 'string', description: 'Address of the token' },
+  treasury: { type: ['string', 'null'], description: 'Address that is paid; null until the chain was reached for the first time' },
+  answers: { type: 'boolean', description: 'Whether the chain answered when it was asked last' },
+  confirmations: { type: 'integer', description: 'Blocks after which a payment is credited' },
+  min_topup_micro_usdc: micro('The least that one payment is asked to be'),
+  min_topup_usd: { type: 'string' },
+  topup_max_micro_usdc: micro('The most that one payment may be'),
+  withdrawal_min_micro_usdc: micro('The least that is paid out at once'),
+  withdrawal_daily_max_micro_usdc: micro('The most that is paid out of one balance in 24 hours'),
+} as const;
+
+/** Adds `GET /payments/chains` to `app`: what can be paid with. Public; empty on a gateway without chains. */
+export function addChainsRoutes(app: FastifyInstance, funds: Funds | null): void {
+  app.get(
+    '/payments/chains',
+    {
+      schema: {
+        summary: 'List the chains that can be paid over',
+        description:
+          'Where money is taken and paid out. What is sent to a treasury by a plain transfer is credited to the account that the sending wallet is of or is bound to, or that a memo names.',
+        tags: ['Money'],
+        security: [],
+        response: {
+          200: {
+            type: 'object',
+            required: ['data'],
+            properties: { data: { type: 'array', items: { type: 'object', required: Object.keys(properties), properties } } },
+          },
+        },
+      },
+    },
+    () => ({
+      data: (funds?.terms ?? []).map((terms) => ({
+        network: terms.network,
+        asset: terms.asset,
+        treasury: funds!.chains.chain(terms.network)?.treasury ?? null,
+        answers: funds!.answers(terms.network),
+        confirmations: terms.confirmations,
+        min_topup_micro_usdc: Number(terms.minTopup),
+        min_topup_usd: formatUsd(terms.minTopup),
+        topup_max_micro_usdc: Number(terms.topupMax),
+        withdrawal_min_micro_usdc: Number(terms.withdrawalMin),
+        withdrawal_daily_max_micro_usdc: Number(terms.withdrawalDailyMax),
+      })),
+    }),
+  );
+}

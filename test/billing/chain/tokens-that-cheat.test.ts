@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { escrowOf, PaymentProblem } from '#billing';
+import { deployEvmToken, HOSTILE_MODES, type HostileMode } from '../../support/chain/evm-token.ts';
+import { openMoneyWorld, type MoneyWorld } from '../../support/chain/money-world.ts';
+
+const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 50 : 1;
+const PAID = 5_000_000n;
+
+let world: MoneyWorld;
+beforeAll(async () => {
+  world = await openMoneyWorld('sqlite', { token: { hostile: true } });
+});
+afterAll(() => world.close());
+
+test.each(HOSTILE_MODES)('a token that %s: what reaches the treasury is credited, and nothing else', async (mode: HostileMode) => {
+  const gateway = await world.gateway({ waitMs: 300 });
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const payer = await world.payer();
+    const before = await world.token.balanceOf(world.treasury);
+    const { payment } = await gateway.sign(payer, PAID);
+    await world.token.setMode(mode);
+    await gateway.chains.deposits.take(payment, { account: payer.account, request: null }).catch((error: unknown) => {
+      if (!(error instanceof PaymentProblem)) throw error;
+    });
+    await world.token.setMode('honest');
+    await world.finalize();
+    await gateway.chains.audit();
+    await world.finalize();
+    await gateway.chains.audit();
+    const arrived = (await world.token.balanceOf(world.treasury)) - before;
+    expect(await world.available(escrowOf(payer.account))).toBe(arrived);
+  }
+  const [reserves] = await gateway.chains.audit();
+  expect(reserves!.reserves!.held).toBe(reserves!.reserves!.booked);
+  expect(reserves!.reserves!.held).toBe(await world.token.balanceOf(world.treasury));
+  await gateway.close();
+});
+
+test('another token of the same name is not taken for the asset', async () => {
+  const gateway = await world.gateway();
+  const fake = await deployEvmToken(world.anvil);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const payer = await world.payer(0n);
+    await fake.mint(payer.wallet.address, 100_000_000n);
+    const terms = await gateway.chains.chain(world.network)!.requirements(PAID, null);
+    const signed = await fake.authorize(payer.wallet, { to: world.treasury, value: PAID });
+    const chain = gateway.chains.chain(world.network)!;
+    expect(() => chain.read({ x402Version: 2, accepted: { ...terms, asset: fake.address }, payload: signed })).toThrow(PaymentProblem);
+    const payment = chain.read({ x402Version: 2, accepted: terms, payload: signed });
+    await expect(chain.verify(payment)).rejects.toThrow(PaymentProblem);
+    // Sent all the same, it moves what nobody here asks for.
+    await fake.carryOut(signed);
+    await world.finalize();
+    await gateway.chains.audit();
+    expect(await world.available(escrowOf(payer.account))).toBe(0n);
+  }
+  await gateway.close();
+});
