@@ -6,6 +6,7 @@ import {
   adminRoutes,
   auditFunds,
   createConsumerStore,
+  fundsRoutes,
   healthRoutes,
   metricsRoutes,
   receiptOfRecord,
@@ -13,14 +14,17 @@ import {
   type Config,
   type createNonces,
   type Funds,
+  type Identity,
   type KeyStore,
   type Metrics,
+  type Payments,
   type Pipeline,
+  type SignIn,
 } from '#gateway';
 import type { Database } from '#store';
 
 export interface OperatorRoutesDeps {
-  readonly config: Pick<Config, 'adminKey' | 'chains'>;
+  readonly config: Pick<Config, 'adminKey' | 'chains' | 'publicUrl'>;
   readonly database: Database;
   readonly ledger: Ledger;
   readonly keys: KeyStore;
@@ -31,6 +35,9 @@ export interface OperatorRoutesDeps {
   readonly audit: () => Promise<AuditReport>;
   /** null on a gateway without chains. */
   readonly funds: Funds | null;
+  readonly payments: Payments;
+  readonly signIn: SignIn;
+  readonly identity: Identity;
   /** The gateway is shutting down. */
   readonly draining: () => boolean;
   readonly metrics: Pick<Metrics, 'contentType' | 'text'>;
@@ -48,7 +55,8 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       return made === null ? null : receipts.sign(made);
     };
     await server.register(accountRoutes({ admit, keys, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
-    const { adminKey } = config;
+    const { adminKey, publicUrl } = config;
+    await server.register(fundsRoutes({ ...deps, publicUrl }), { prefix: '/api/v1' });
     const contractNetworks = config.chains.map(({ network }) => network);
     const consumers = createConsumerStore(database, { now });
     const admin = adminRoutes({

@@ -51,7 +51,6 @@ import {
   createTunnels,
   createTunnelUpstream,
   createUpstream,
-  fundsRoutes,
   GatewayError,
   offersFromConfig,
   pricesOf,
@@ -341,9 +340,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         prefix: '/api/v1',
       },
     );
-    const { publicUrl } = config;
-    const money = { funds: funds.funds, payments, ledger, publicUrl, admit: pipeline.admit, keys, nonces, signIn, identity, now };
-    await server.register(fundsRoutes(money), { prefix: '/api/v1' });
     await server.register(
       operatorRoutes({
         config,
@@ -356,6 +352,9 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         admit: pipeline.admit,
         audit: audited,
         funds: funds.funds,
+        payments,
+        signIn,
+        identity,
         draining: () => draining,
         metrics: { contentType: metrics.contentType, text: options.metricsText ?? metrics.text },
         now,

@@ -6,12 +6,18 @@ interface Room {
   readonly rooms: readonly string[];
   /** npm packages it may import; `@scope/*` stands for all of a scope. */
   readonly packages: readonly string[];
+  /** More packages that only what is in a folder of it may import, and which nothing outside of that folder may load with itself. */
+  readonly wing?: { readonly folder: string; readonly packages: readonly string[] };
 }
 
 /** The import table of docs/architecture.md. A room that is not here may not exist. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   store: { rooms: [], packages: ['pg', 'ioredis'] },
-  billing: { rooms: ['store'], packages: [] },
+  billing: {
+    rooms: ['store'],
+    packages: [],
+    wing: { folder: 'src/billing/chain/', packages: ['@x402/*', '@solana/kit', '@solana-program/token', 'viem', 'bs58'] },
+  },
   gateway: {
     rooms: ['billing', 'store'],
     packages: [
@@ -48,7 +54,7 @@ const COMPOSITION = [/^src\/(?:app|app-[a-z]+|main|version)\.ts$/, /^src\/cli\//
 const READS_ENVIRONMENT = [/^src\/main\.ts$/, /^src\/cli\//, /^src\/demo\/main\.ts$/, /^src\/gateway\/config-file\.ts$/];
 
 /** Where the billing middleware may be made: once, where the rooms are put together. */
-const MOUNTS_BILLING = [/^src\/app\.ts$/, /^src\/billing\//];
+const MOUNTS_BILLING = [/^src\/app-billing\.ts$/, /^src\/billing\//];
 
 export interface Import {
   readonly specifier: string;
@@ -141,6 +147,10 @@ function checkOne(path: string, one: Import, complain: (why: string, right: stri
     return;
   }
   const name = packageOf(specifier);
+  if (rules.wing && allowsPackage(rules.wing.packages, name)) {
+    if (!path.startsWith(rules.wing.folder)) complain(`${room} may use ${name} in ${rules.wing.folder} only`, 'import what that folder makes of it, lazily');
+    return;
+  }
   if (!allowsPackage(rules.packages, name)) complain(`${room} may not use ${name}`, allowedText(room, rules));
 }
 
@@ -160,6 +170,6 @@ function checkWords(file: SourceFile): Finding[] {
       );
   if (!matches(MOUNTS_BILLING, file.path))
     for (const match of code.matchAll(/\bcreateBill\b/g))
-      findings.push(`${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/app.ts`);
+      findings.push(`${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/app-billing.ts`);
   return findings;
 }

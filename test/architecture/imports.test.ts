@@ -48,6 +48,9 @@ describe('an import that breaks the table is found', () => {
     ['only the edges read the environment', 'src/gateway/x.ts', `const home = process.env['HOME'];`, 'take the value as an argument'],
     ['only the edges read the environment by name', 'src/gateway/x.ts', `import { env } from 'node:process';`, 'take the value as an argument'],
     ['only the edges read the command line', 'src/app.ts', `const [, , verb] = process.argv;`, 'take the value as an argument'],
+    ['chains stay in their folder', 'src/billing/deposit.ts', `import { getAddress } from 'viem';`, 'in src/billing/chain/ only'],
+    ['chains stay in billing', 'src/gateway/funds/x.ts', `import { x402Client } from '@x402/core/client';`, 'gateway may not use @x402/core'],
+    ['chains bring no other package', 'src/billing/chain/x.ts', `import { request } from 'undici';`, 'billing may not use undici'],
     ['billing is mounted once', 'src/openai/x.ts', `const bill = createBill(options);`, 'mounted once'],
   ])('%s', (_name, path, text, says) => {
     const findings = check(path, text);
@@ -61,7 +64,9 @@ describe('what the table allows is not found', () => {
     ['a face', 'src/openai/x.ts', `import { a, type B } from '#gateway';\nimport fastify from 'fastify';`],
     ['own files', 'src/gateway/routing/x.ts', `import { a } from '../call.ts';`],
     ['node', 'src/demo/main.ts', `import { createServer } from 'node:http';\nconst port = process.env['PORT'];`],
-    ['composition', 'src/app.ts', `import { createChat } from './openai/chat.ts';\nimport { createBill } from '#billing';`],
+    ['composition', 'src/app.ts', `import { createChat } from './openai/chat.ts';\nimport { openLedger } from '#billing';`],
+    ['the one place of billing', 'src/app-billing.ts', `import { createBill } from '#billing';`],
+    ['the packages of chains', 'src/billing/chain/x.ts', `import { getAddress } from 'viem';\nimport { a } from '@x402/evm/exact/client';`],
     ['scoped packages', 'src/gateway/observe/x.ts', `import { trace } from '@opentelemetry/api';`],
     ['a comment', 'src/billing/x.ts', `// import { a } from '#gateway';\n/* process.env */ const x = 1;`],
     ['a string', 'src/billing/x.ts', `const text = "import { a } from '#gateway'"; const t = \`\${text} process.env\`;`],

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { keccak256 } from 'viem';
 import type { Hex, PrivateKeyAccount } from 'viem';
 import { ChainUnavailable } from './chain.ts';
@@ -8,7 +9,9 @@ import type { EvmNode } from './evm-rpc.ts';
 export const REPLACE_AFTER_MS = 20_000;
 /** The treasury's next transaction is taken to be stuck when no block took it for so long. */
 export const STUCK_AFTER_MS = 90_000;
-const ATTEMPTS_MAX = 8;
+const ATTEMPTS_MAX = 16;
+/** Gateways that take the same nonce again and again get out of step by so much more, at random, after every attempt. */
+const STEP_MS = 10;
 /** However long a transaction waits, its fees rise no further than to so many times the usual ones. */
 const FEES_TIMES_MAX = 10n;
 const REMEMBERED_MAX = 1000;
@@ -53,20 +56,24 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
     let free = 0;
     let raise: Fees | null = null;
     let refusal: NodeRefusal | null = null;
+    // Before the nonce: what is asked between reading it and using it is time for others to take it.
+    const usual = await currentFees();
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      if (attempt > 1) await setTimeout(Math.random() * attempt * STEP_MS);
       const next = await node.transactionCount(account.address, 'latest');
       const pending = Math.max(next, await node.transactionCount(account.address, 'pending'));
       if (head.nonce !== next) head = { nonce: next, since: now() };
       const mine = sent.get(key);
-      const waiting = mine && mine.nonce >= next ? mine : null;
+      const isNew = mine !== undefined && now() - mine.at < REPLACE_AFTER_MS;
+      // Beyond the pending ones it waits for a transaction that has gone: it is made anew, in that one's place.
+      const waiting = mine && mine.nonce >= next && (isNew || mine.nonce <= pending) ? mine : null;
       const stuck = pending > next && now() - head.since >= STUCK_AFTER_MS;
 
       let ready: Sent;
-      if (waiting && now() - waiting.at < REPLACE_AFTER_MS) ready = waiting;
+      if (waiting && isNew) ready = waiting;
       else {
         // What blocks all that come after it is replaced first, whosever it is: who made it finds that out and sends it again.
         const nonce = stuck ? next : (waiting?.nonce ?? Math.max(pending, free));
-        const usual = await currentFees();
         const least: Fees | null = raise ?? (waiting?.nonce === nonce ? higher(waiting) : stuck ? higher(usual) : null);
         const fees = least ? atLeast(usual, least) : usual;
         if (fees.maxFeePerGas > usual.maxFeePerGas * FEES_TIMES_MAX) {

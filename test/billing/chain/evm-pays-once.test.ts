@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
+import { startRpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 
 /*
  * A payment that is submitted arrives once, however often and by however many gateways it is submitted.
@@ -58,7 +59,7 @@ test('gateways that submit the same payments at the same time move each once', a
     const payer = await world.payer();
     const payments = await Promise.all(Array.from({ length: 4 }, () => world.payment(payer)));
     await world.anvil.setAutomine(round % 2 === 1);
-    await Promise.all(payments.flatMap((payment) => others.map((chain) => chain.submit(payment))));
+    await Promise.allSettled(payments.flatMap((payment) => others.map((chain) => chain.submit(payment))));
     await world.anvil.mine(1);
     await world.anvil.setAutomine(true);
     // A transaction that another one of the same nonce replaced is submitted again, as whoever looks after it does.
@@ -115,4 +116,21 @@ test('what blocks the queue of transactions is replaced by who comes next', asyn
   expect(await one.find(stuck, null)).toEqual({ state: 'open' });
   await world.mined(one.submit(stuck));
   expect(await one.find(stuck, null)).toMatchObject({ state: 'settled' });
+});
+
+test('a transaction that waits for one that never came is made anew in its place', async () => {
+  let now = Date.now();
+  const proxy = await startRpcFaultProxy(world.anvil.url);
+  const chain = world.chainWith({ rpcUrl: proxy.url, now: () => now });
+  const payment = await world.payment(await world.payer());
+  const later = (count: unknown) => `0x${(Number(count) + 1).toString(16)}`;
+  proxy.set({ methods: ['eth_getTransactionCount'], times: 2, fault: { kind: 'rewrite', result: later } });
+  const { transaction } = await chain.submit(payment);
+  await world.anvil.mine(1);
+  expect(await chain.submit(payment)).toEqual({ transaction });
+  expect(await chain.find(payment, transaction)).toEqual({ state: 'open' });
+  now += 30_000;
+  const again = await world.mined(chain.submit(payment));
+  expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction: again.transaction } });
+  await proxy.stop();
 });

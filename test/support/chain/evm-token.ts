@@ -152,11 +152,23 @@ export async function signPayment(
 }
 
 /** Sends transactions that must succeed, with gas enough for anything. Resolves when they are in a block. */
+const lastSent = new Map<string, Promise<void>>();
+
 function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
   const wallet = createWalletClient({ account, transport: http(anvil.url) });
   const client = createPublicClient({ transport: http(anvil.url), pollingInterval: 10 });
   return async (call: { readonly to: Hex; readonly data: Hex }): Promise<Hex> => {
-    const hash = await wallet.sendTransaction({ chain: null, gas: 2_000_000n, ...call });
+    const turn = `${anvil.url} ${account.address}`;
+    // One after the other: each takes the next nonce.
+    const sending = (lastSent.get(turn) ?? Promise.resolve()).then(() => wallet.sendTransaction({ chain: null, gas: 2_000_000n, ...call }));
+    lastSent.set(
+      turn,
+      sending.then(
+        () => {},
+        () => {},
+      ),
+    );
+    const hash = await sending;
     const { status } = await client.waitForTransactionReceipt({ hash });
     if (status !== 'success') throw new Error(`Transaction ${hash} reverted`);
     return hash;

@@ -6,6 +6,7 @@ import { accountTotals, audit, createLedger, findTransfer } from '#billing';
 import {
   accountRoutes,
   adminRoutes,
+  auditFunds,
   createAuthenticator,
   createConsumerStore,
   createIdentity,
