@@ -12,7 +12,7 @@ import {
   type PaymentSlip,
 } from '#gateway';
 import type { Ask } from './ask.ts';
-import { X402_FAMILY } from './cards/rewrite-card.ts';
+import { X402_EXTENSION, X402_FAMILY } from './cards/rewrite-card.ts';
 
 /** Metadata of messages by the x402 extension for A2A (v0.2, section 7). */
 export const X402 = {
@@ -65,8 +65,9 @@ function withoutPayment(text: string): string {
   return splice(text, [withMembers(text, metadata, Object.fromEntries(there.map((key) => [key, null])))]);
 }
 
-/** The extensions that a client activates, without this one: it is the gateway's. null for none. */
-export function withoutX402(extensions: string | null): string | null {
-  const others = extensions?.split(',').filter((uri) => !uri.trim().startsWith(X402_FAMILY)) ?? [];
-  return others.length === 0 ? null : others.join(',');
+/** The extensions that a client activates: those that are the agent's, null for none, and whether this one is among them, which is the gateway's. */
+export function splitExtensions(extensions: string | null): { readonly theirs: string | null; readonly x402: boolean } {
+  const all = extensions?.split(',') ?? [];
+  const theirs = all.filter((uri) => !uri.trim().startsWith(X402_FAMILY));
+  return { theirs: theirs.length === 0 ? null : theirs.join(','), x402: all.some((uri) => uri.trim() === X402_EXTENSION) };
 }

@@ -22,7 +22,8 @@ import type { CardOrigin } from './cards/card-pages.ts';
 import { describeDoor } from './described-door.ts';
 import type { Door } from './door.ts';
 import { createOut } from './out.ts';
-import { paidMessage, withoutX402 } from './paid-message.ts';
+import { X402_EXTENSION } from './cards/rewrite-card.ts';
+import { paidMessage, splitExtensions } from './paid-message.ts';
 import { refuseLookAlikes, refuseRepeatedKeys } from './unambiguous.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { isBareBody, sendFromBare } from './wire/bare-body.ts';
@@ -106,10 +107,14 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
         operation: null,
       };
       let payment: PaymentSlip | null = null;
+      const extensionsHeader = request.headers['a2a-extensions'] === undefined ? 'x-a2a-extensions' : 'a2a-extensions';
+      const extensions = single(request.headers[extensionsHeader]);
+      const { theirs, x402 } = splitExtensions(extensions);
+      const activated = payments.open && x402 ? { [extensionsHeader]: X402_EXTENSION } : {};
       const outOf = () =>
         createOut({
           ...understood,
-          told: () => receiptHeaders(payment),
+          told: () => ({ ...receiptHeaders(payment), ...activated }),
           answer: createAnswer({ sink, events: understood.operation !== null && isStreaming(understood.operation), keepAlive }),
           onError: (error) => deps.onError(error, request),
         });
@@ -125,7 +130,6 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
         if (caller.anonymous && !sends(operation)) throw needsCredential();
         const paid = sends(operation) ? await paidMessage(payments, caller, found.ask) : { caller, payment: null };
         payment = paid.payment;
-        const extensions = single(headers['a2a-extensions']) ?? single(headers['x-a2a-extensions']);
         const ask: Ask = {
           ...found.ask,
           ...paid,
@@ -133,7 +137,7 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
           traceparent: single(headers['traceparent']),
           wantsReceipt: deps.receipts === 'always' || headers['x-receipt'] === '1' || headers['x-receipt'] === 'true',
           maxCost: single(headers['x-max-cost']),
-          extensions: payments.open ? withoutX402(extensions) : extensions,
+          extensions: payments.open ? theirs : extensions,
           origin: deps.origin(request),
         };
         await door(ask, outOf(), gone.signal);

@@ -98,7 +98,9 @@ export async function openAdmin(flags: AdminFlags, options: { readonly create?: 
   const adminKey = flags.adminKey ?? config.adminKey ?? loadAdminKey(config.dataDir);
   // Loaded here: a running gateway is asked without any of it.
   const { createApp } = await import('../app.ts');
-  const app = await createApp({ ...config, adminKey, logLevel: 'silent', otlpEndpoint: null, redisUrl: null });
+  // Without their treasuries: a command that administers accounts pays nothing out.
+  const chains = config.chains.map((chain) => ({ ...chain, payments: null }));
+  const app = await createApp({ ...config, chains, adminKey, logLevel: 'silent', otlpEndpoint: null, redisUrl: null });
   return {
     async request(method, path, body) {
       const response = await app.server.inject({

@@ -1,12 +1,21 @@
 import { Command } from 'commander';
 import type { AuditReport } from '#billing';
+import type { Config } from '#gateway';
+import type { OpenDatabase } from '#store';
 import { findAdmin, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { chainAuditView, showChains, type ChainAuditView } from './audit-chains.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { facts, painter, type Paint } from './terminal.ts';
 
 /** A report as the admin API sends it: its amounts are numbers of micro-USD. */
 export interface AuditView extends Pick<AuditReport, 'ok' | 'checks'> {
   readonly totals: { readonly [Name in keyof AuditReport['totals']]: number };
+  /** Where it was asked for. */
+  readonly chains?: ChainAuditView;
+}
+
+interface AuditFlags extends AdminFlags {
+  readonly chain?: boolean;
 }
 
 const DIFFERENCES_EXIT = 1;
@@ -15,18 +24,23 @@ const HELP = `
 Recomputes every balance from the journal, follows its hash chains, and prices every charge again.
 Works beside a running gateway and on the database of a stopped one.
 
-Exit codes: 0 the books are right · 1 something differs · 2 the audit could not be done
+With --chain also compares the books with what the treasuries hold on their chains. Of a stopped gateway that needs its
+file (--config), books what came in meanwhile, and pays nothing out.
+
+Exit codes: 0 the books are right · 1 something differs, or withdrawals are stopped · 2 the audit could not be done, or not of every chain
 
 Examples:
   tollgate audit
+  tollgate audit --chain --config tollgate.toml
   tollgate audit --json | jq .totals
   DATABASE_URL=postgres://… tollgate audit`;
 
 /** `tollgate audit`: are the books right? */
 export function auditCommand(): Command {
   return withAdminOptions(new Command('audit').summary('prove that the books are right').description('Recompute the books and compare.'))
+    .option('--chain', 'also compare with what the treasuries hold')
     .addHelpText('after', HELP)
-    .action(async (flags: AdminFlags) => {
+    .action(async (flags: AuditFlags) => {
       const report = await runAudit(flags).catch((error: unknown) => {
         throw new CliError(`The audit could not be done: ${error instanceof Error ? error.message : String(error)}`, {
           exitCode: USAGE_EXIT,
@@ -34,25 +48,43 @@ export function auditCommand(): Command {
         });
       });
       process.stdout.write(`${flags.json ? JSON.stringify(report, null, 2) : showReport(report, painter())}\n`);
-      if (!report.ok) process.exitCode = DIFFERENCES_EXIT;
+      if (!report.ok || report.chains?.ok === false) process.exitCode = DIFFERENCES_EXIT;
+      else if (report.chains?.ok === null) process.exitCode = USAGE_EXIT;
     });
 }
 
-async function runAudit(flags: AdminFlags): Promise<AuditView> {
+async function runAudit(flags: AuditFlags): Promise<AuditView> {
   const { running, config } = await findAdmin(flags);
-  if (running) return (await running.request('GET', '/audit')).data as AuditView;
+  if (running) return (await running.request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;
   // Opened by itself, not as a gateway: an audit changes nothing. Locks of a killed gateway stay held until the next start.
   const [{ audit }, { openDatabase }] = await Promise.all([import('#billing'), import('#store')]);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
   try {
+    const chains = flags.chain ? await compareChains(config, database) : undefined;
     const { ok, checks, totals } = await audit(database, { overdueMs: null });
-    return { ok, checks, totals: Object.fromEntries(Object.entries(totals).map(([name, value]) => [name, Number(value)])) as AuditView['totals'] };
+    return { ok, checks, totals: Object.fromEntries(Object.entries(totals).map(([name, value]) => [name, Number(value)])) as AuditView['totals'], ...(chains ? { chains } : {}) };
   } finally {
     await database.close();
   }
 }
 
-function showReport({ ok, checks, totals }: AuditView, paint: Paint): string {
+/** Before the books are audited, as it may book what came in. */
+async function compareChains(config: Config, database: OpenDatabase): Promise<ChainAuditView> {
+  const [{ openBooks }, { auditFunds }, { createLedger }] = await Promise.all([import('../app-payments.ts'), import('#gateway'), import('#billing')]);
+  const ledger = await createLedger({ database });
+  try {
+    const books = await openBooks({ config, database, ledger, now: Date.now });
+    try {
+      return chainAuditView(await auditFunds(books, ledger));
+    } finally {
+      await books?.chains.close();
+    }
+  } finally {
+    await ledger.close();
+  }
+}
+
+function showReport({ ok, checks, totals, chains }: AuditView, paint: Paint): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.map(
     (check) =>
@@ -72,5 +104,6 @@ function showReport({ ok, checks, totals }: AuditView, paint: Paint): string {
     paint,
     '  ',
   );
-  return `${lines.join('\n')}\n\n${figures}\n\n${ok ? paint(['bold', 'green'], 'The books are right.') : paint(['bold', 'red'], 'The books differ.')}`;
+  const treasuries = chains === undefined ? '' : `\n\n${showChains(chains, paint)}`;
+  return `${lines.join('\n')}\n\n${figures}\n\n${ok ? paint(['bold', 'green'], 'The books are right.') : paint(['bold', 'red'], 'The books differ.')}${treasuries}`;
 }

@@ -1,4 +1,5 @@
 import { ConfigError, loadConfig, type Config } from '#gateway';
+import { loadWallet, WalletError } from '../provide/wallet/index.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
@@ -18,7 +19,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
       overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
     });
   const count = flags.workers === undefined ? null : workerCount(flags.workers);
-  if (flags.validate) return validate(load, file);
+  if (flags.validate) return await validate(load, file);
 
   const loaded = load();
   const config = { ...loaded, adminKey: loaded.adminKey ?? loadAdminKey(loaded.dataDir) };
@@ -31,12 +32,14 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   });
 }
 
-function validate(load: () => Config, file: string | null): void {
+async function validate(load: () => Config, file: string | null): Promise<void> {
   const paint = painter();
   try {
-    process.stdout.write(`${summarise(load(), file, paint).join('\n')}\n`);
+    const config = load();
+    const lines = [...summarise(config, file, paint), ...(await chainLines(config, paint))];
+    process.stdout.write(`${lines.join('\n')}\n`);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
+    if (!(error instanceof ConfigError || error instanceof WalletError)) throw error;
     process.stdout.write(`${paint('red', '✗')} ${error.message}\n`);
     process.exitCode = 1;
   }
@@ -60,6 +63,20 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     );
   if (config.services.length === 0) lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
   return lines;
+}
+
+/** Chains, with the address of each treasury. Rejects with WalletError for a key that cannot be used. */
+async function chainLines({ chains }: Config, paint: Paint): Promise<readonly string[]> {
+  const tick = paint('green', '✓');
+  return Promise.all(
+    chains.map(async ({ network, payments }) => {
+      if (payments === null) return `${tick} chain     ${network}: asked about contract wallets`;
+      const { address } = await loadWallet({ chainId: network, ...payments.treasury }).catch((error: unknown) => {
+        throw error instanceof WalletError ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error }) : error;
+      });
+      return `${tick} chain     ${network}: money, with the treasury ${address}`;
+    }),
+  );
 }
 
 function hostOf(url: string): string {

@@ -107,7 +107,8 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         const bytes = request.body ?? EMPTY;
         const body = withMaxCost(check(parseJson(bytes, limits)), request.headers['x-max-cost']);
         const payment = payments.open ? readPayment(request.headers, () => hash('sha256', bytes)) : null;
-        const caller = await paidCaller(payments, admissionOf(request).caller, payment);
+        const { caller: admitted } = admissionOf(request);
+        const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
         const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
         const open = chooseChat(
           body,

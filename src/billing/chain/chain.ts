@@ -38,6 +38,8 @@ export interface SignedPayment {
   readonly requirements: PaymentRequirements;
   /** The client's payload: all that it takes to submit the payment again. JSON. */
   readonly payload: Readonly<Record<string, unknown>>;
+  /** When it was read first, epoch milliseconds: nobody had submitted it long before. Solana's; it counts as it was kept, not as a repetition of the payment says it. */
+  readonly readAt?: number;
 }
 
 /** What the chain says of one movement of the asset into the treasury. */
@@ -64,7 +66,7 @@ export type PaymentSighting =
 /** A transfer into the treasury, whoever made it. All of them are final. */
 export interface Incoming extends ChainEvent {
   readonly final: true;
-  /** Address of the sender: of Solana the owner of the token account. */
+  /** Address of the sender: of Solana the owner of the token account; empty where a transaction does not say whose tokens came. */
   readonly sender: string;
   /** Id of the signed payment (SignedPayment.id) that it carried out; null for a plain transfer. */
   readonly paymentId: string | null;

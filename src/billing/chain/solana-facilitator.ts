@@ -104,6 +104,8 @@ export function createRemoteFacilitator(url: URL, network: string, treasury: Add
         answer = { isValid: false, invalidReason: error.invalidReason, invalidMessage: error.invalidMessage };
       }
       if (answer.isValid) return;
+      // It may have changed whom it pays fees with.
+      if (answer.invalidReason?.includes('fee_payer')) payer = null;
       const failure = /^Simulation failed: (.*)$/s.exec(answer.invalidMessage ?? '')?.[1];
       throw failure === undefined ? refusal(answer.invalidReason) : problemOf(failure.slice(0, 200));
     },
@@ -125,7 +127,7 @@ interface Verdict {
 
 function toX402({ requirements, payload }: SignedPayment): { payload: X402Payload; requirements: X402Requirements } {
   const accepted = requirements as X402Requirements;
-  return { payload: { x402Version: 2, accepted, payload: { ...payload } }, requirements: accepted };
+  return { payload: { x402Version: 2, accepted, payload: { transaction: payload['transaction'] } }, requirements: accepted };
 }
 
 /** What a simulation says, in words for the payer. */

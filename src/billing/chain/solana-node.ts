@@ -30,6 +30,8 @@ export interface SolanaNode {
   checkHealth(): Promise<void>;
   /** The oldest slot that it has transactions of. */
   oldestSlot(): Promise<bigint>;
+  /** When the block of a slot was made, in epoch milliseconds, as the validators agree on it. */
+  blockTime(slot: bigint): Promise<number>;
   /** Finality never goes back: an answer from before what was seen already is refused. */
   moment(level: 'processed' | Level): Promise<Moment>;
   latestBlockhash(): Promise<{ readonly blockhash: string; readonly lastValidBlockHeight: bigint; readonly slot: bigint }>;
@@ -84,6 +86,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
     genesisHash: () => ask('genesis hash', rpc.getGenesisHash(), (answer) => textOf(answer, 'a hash')),
     checkHealth: () => ask('health', rpc.getHealth(), (answer) => (answer === 'ok' ? undefined : invalid('ok', answer))),
     oldestSlot: () => ask('oldest slot', rpc.getFirstAvailableBlock(), (answer) => natural(answer, 'a slot')),
+    blockTime: (slot) => ask('time of a block', rpc.getBlockTime(slot), (answer) => Number(natural(answer, 'a time')) * 1_000),
     moment: (level) =>
       ask('slot', rpc.getEpochInfo({ commitment: level }), (answer) => {
         const { absoluteSlot, blockHeight } = objectOf(answer, 'the answer');

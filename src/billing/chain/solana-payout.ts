@@ -1,6 +1,7 @@
 import { getCompiledTransactionMessageDecoder, getTransactionDecoder, isOffCurveAddress, type Address, type Instruction } from '@solana/kit';
 import { getCreateAssociatedTokenIdempotentInstruction, getTransferCheckedInstruction } from '@solana-program/token';
 import bs58 from 'bs58';
+import { MICRO_USD_MAX } from '../money.ts';
 import { ChainUnavailable, type Payout, type PayoutSighting, type SignedPayout } from './chain.ts';
 import {
   addressOf,
@@ -22,7 +23,6 @@ import { signOwn } from './solana-sign.ts';
 
 const DECIMALS = 6;
 const MEMO_BYTES_MAX = 256;
-const AMOUNT_MAX = (1n << 64n) - 1n;
 /** A blockhash that ends sooner comes from a node that is behind. */
 const BLOCKS_LEFT_MIN = 100n;
 
@@ -107,7 +107,7 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
       const { id, to, amount } = payout;
       const fault = addressFault(to);
       if (fault !== null) throw new Error(`withdrawal ${id} cannot be paid to ${to}: ${fault}`);
-      if (amount <= 0n || amount > AMOUNT_MAX) throw new Error(`withdrawal ${id} cannot pay ${amount}: it must be 1 micro-USD or more`);
+      if (amount <= 0n || amount > MICRO_USD_MAX) throw new Error(`withdrawal ${id} cannot pay ${amount}: it must be 1 micro-USD or more`);
       if (id.length === 0 || Buffer.byteLength(id) > MEMO_BYTES_MAX) throw new Error(`the id of a withdrawal must have 1 to ${MEMO_BYTES_MAX} bytes`);
       if (previous !== null) {
         const { state } = await find(payout, previous);

@@ -7,7 +7,8 @@ import { movementsInto } from './solana-transaction.ts';
 
 const EXPIRED = 'its blockhash expired before the transaction was in a block';
 const SEARCH_PAGE = 100;
-const SEARCH_PAGES = 5;
+/** A wallet does less in the ten minutes that a payment may have landed in. */
+const SEARCH_PAGES = 2;
 const REMEMBERED_MAX = 20_000;
 
 /** What is looked for. */
@@ -15,6 +16,8 @@ export interface Sought {
   readonly messageHash: string;
   readonly blockhash: string;
   readonly source: Address;
+  /** When it was read for the first time, which was before anybody submitted it: epoch milliseconds. */
+  readonly readAt: number | null;
   /** Id of the transaction, where only we can sign it. */
   readonly signature: string | null;
 }
@@ -77,24 +80,32 @@ export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAcc
     return { signature: null, complete: false };
   }
 
-  async function bySignature(signature: string, { messageHash, blockhash }: Sought): Promise<PaymentSighting> {
-    const found = await of(signature, messageHash, await node.status(signature));
+  /** By an id that nothing but this payment can have. */
+  async function own(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
+    const sighting = await of(signature, messageHash, status);
+    if (sighting === null && status.found !== null) throw new ChainUnavailable('the Solana node shows another transaction under the id of a payment');
+    return sighting;
+  }
+
+  async function bySignature(signature: string, sought: Sought): Promise<PaymentSighting> {
+    const { messageHash } = sought;
+    const found = await own(signature, messageHash, await node.status(signature));
     if (found) return found;
-    const gone = await expiry.ofPayment(blockhash);
+    const gone = await expiry.ofPayment(sought);
     if (gone === null) return { state: 'open' };
     // Asked after it can no longer come: what is not there now never will be.
     const last = await node.status(signature);
     checkNotBefore(last.slot, gone);
-    return (await of(signature, messageHash, last)) ?? { state: 'lost', reason: EXPIRED };
+    return (await own(signature, messageHash, last)) ?? { state: 'lost', reason: EXPIRED };
   }
 
   async function byMessage(sought: Sought, hint: string | null): Promise<PaymentSighting> {
-    const { messageHash, blockhash } = sought;
+    const { messageHash } = sought;
     if (isSignature(hint)) {
       const found = await of(hint, messageHash, await node.status(hint));
       if (found) return found;
     }
-    const gone = await expiry.ofPayment(blockhash);
+    const gone = await expiry.ofPayment(sought);
     const { signature, complete } = await search(sought, gone === null ? 'confirmed' : 'finalized', gone?.slot ?? 0n);
     if (signature !== null) return (await of(signature, messageHash, await node.status(signature))) ?? { state: 'open' };
     return gone !== null && complete ? { state: 'lost', reason: EXPIRED } : { state: 'open' };

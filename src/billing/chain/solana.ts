@@ -1,5 +1,6 @@
 import type { Address } from '@solana/kit';
 import { PaymentProblem, type Chain, type ChainSetup, type PaymentPayload, type PaymentRequirements, type SignedPayment } from './chain.ts';
+import { MICRO_USD_MAX } from '../money.ts';
 import { addressOf, tokenAccountAddress, treasuryKeyOf } from './solana-address.ts';
 import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './solana-exact.ts';
 import { createExpiry } from './solana-expiry.ts';
@@ -12,7 +13,6 @@ import { createPaymentSight, type Sought } from './solana-sight.ts';
 
 /** A blockhash is valid for 150 blocks, about a minute. */
 const TIMEOUT_SECONDS = 60;
-const AMOUNT_MAX = (1n << 64n) - 1n;
 
 /**
  * Solana: x402 `exact` payments in an SPL token of 6 decimals, and payouts from the same treasury. The transaction of a payment is signed by its payer and co-signed by
@@ -64,8 +64,8 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     if (accepted.network !== network) throw wrong('network', network);
     if (accepted.asset !== asset) throw wrong('asset', `${asset}`);
     if (accepted.payTo !== treasury) throw wrong('payTo', treasury);
-    if (typeof accepted.amount !== 'string' || !/^[1-9]\d{0,19}$/.test(accepted.amount) || BigInt(accepted.amount) > AMOUNT_MAX)
-      throw invalid('accepted.amount must be micro-USD in decimal digits, 1 or more');
+    if (typeof accepted.amount !== 'string' || !/^[1-9]\d{0,19}$/.test(accepted.amount) || BigInt(accepted.amount) > MICRO_USD_MAX)
+      throw invalid(`accepted.amount must be micro-USD in decimal digits, 1 to ${MICRO_USD_MAX}`);
     const terms = termsNow(accepted);
     const { payer, messageHash } = readExact(payload['transaction'], terms);
     return {
@@ -76,15 +76,18 @@ export function createSolanaChain(setup: ChainSetup): Chain {
       amount: terms.amount,
       requirements: accepted,
       payload: { transaction: payload['transaction'] },
+      // How far back a node has to remember, to be believed that it never came.
+      readAt: setup.now(),
     };
   }
 
   /** What to look for. The treasury's signature is made for what would be co-signed anyway: a node that is asked for it could send it. */
-  function soughtOf({ payload, requirements }: SignedPayment): Sought {
+  function soughtOf({ payload, requirements, readAt }: SignedPayment): Sought {
     const terms = termsOf(requirements);
     const exact = readExact(payload['transaction'], terms);
     const signature = terms.feePayer === treasury ? withFeeSignature(exact, treasury, key.sign(exact.message)).id : null;
-    return { messageHash: exact.messageHash, blockhash: exact.blockhash, source: exact.source, signature };
+    const { messageHash, blockhash, source } = exact;
+    return { messageHash, blockhash, source, signature, readAt: readAt ?? null };
   }
 
   return {

@@ -9,8 +9,9 @@ const CHAPTERS = [
   { name: 'JSON-RPC', description: 'All of it at one endpoint, with batches.' },
   { name: 'Models', description: 'What can be called, by whom it is served and what it costs.' },
   { name: 'Account', description: 'Balance, keys and the record of each call.' },
+  { name: 'Money', description: 'Paying in and out over chains: payments of x402, deposits, withdrawals, and the wallets of an account.' },
   { name: 'Providers', description: 'What a provider sees of itself: its services and what they earned.' },
-  { name: 'Administration', description: "The operator's side: accounts, credit, keys, audit. Needs the admin key." },
+  { name: 'Administration', description: "The operator's side: accounts, credit, keys, the books of chains, audit. Needs the admin key." },
   { name: 'Operations', description: 'Health and metrics.' },
 ];
 

@@ -34,6 +34,7 @@ afterEach(() => {
   // Neither a payment nor what says that it is one reaches an agent.
   for (const { received } of agents) expect(JSON.stringify(received)).not.toMatch(/x402|paper-canary/);
   agents = [];
+  expect(calls.world.spine.logs.join('\n')).not.toContain('paper-canary');
 });
 
 test.each(WIRES)('a stranger is told the terms, pays the task that waits, and its task is the wallet’s: $name', async (wire) => {
@@ -45,6 +46,7 @@ test.each(WIRES)('a stranger is told the terms, pays the task that waits, and it
     'x402.payment.status': 'payment-required',
     'x402.payment.required': { x402Version: 2, accepts: [{ amount: String(PAPER_LEAST) }] },
   });
+  expect(unpaid.headers.get('a2a-extensions')).toBe(X402_URI);
   const { id, contextId } = heldBy(unpaid);
   expect(sends('task work')).toBe(0);
 

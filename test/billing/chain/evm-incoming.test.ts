@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Chain, Incoming } from '../../../src/billing/chain/chain.ts';
-import { carryOutCall } from '../../support/chain/evm-token.ts';
+import { carryOutCall, deployEvmToken, transferFromCall } from '../../support/chain/evm-token.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 
 /*
@@ -114,24 +114,58 @@ test('several movements in one transaction are each their own, and each authoriz
   }
 });
 
+test('a plain transfer of the same payer beside its authorization is not taken for it', async () => {
+  const { cursor } = await world.chain.incoming(null);
+  const payer = await world.payer();
+  await world.token.allowBatch(payer);
+  const { address: treasury } = world.treasury;
+  const plain = (amount: bigint) => transferFromCall(payer.address, treasury, amount);
+  const signed = await world.token.authorize(payer, { to: treasury, value: 100n });
+  const calls = [plain(300n), carryOutCall(signed.authorization, signed.signature), plain(500n)];
+  await world.token.batch(calls.map((data) => ({ target: world.token.address, data })));
+  await settle();
+  const { events } = await readAll(world.chain, cursor);
+  expect(events.map(({ amount, paymentId }) => [amount, paymentId === null])).toEqual([
+    [300n, true],
+    [100n, false],
+    [500n, true],
+  ]);
+  const payment = world.chain.read({ x402Version: 2, accepted: await world.chain.requirements(100n, null), payload: signed });
+  expect(await world.chain.find(payment, null)).toMatchObject({ state: 'settled', event: { id: events[1]!.id, amount: 100n } });
+});
+
+test('the log of another contract makes no plain transfer an authorization', async () => {
+  const { cursor } = await world.chain.incoming(null);
+  const payer = await world.payer();
+  await world.token.allowBatch(payer);
+  const { address: treasury } = world.treasury;
+  const other = await deployEvmToken(world.anvil, { hostile: true });
+  await other.setMode('moves-nothing');
+  const { authorization, signature } = await other.authorize(payer, { to: treasury, value: 100n });
+  await world.token.batch([
+    { target: other.address, data: carryOutCall(authorization, signature) },
+    { target: world.token.address, data: transferFromCall(payer.address, treasury, 100n) },
+  ]);
+  await settle();
+  expect((await readAll(world.chain, cursor)).events).toMatchObject([{ amount: 100n, paymentId: null }]);
+});
+
 test('many movements come in several pages, without a gap or a repetition', async () => {
   const { cursor } = await world.chain.incoming(null);
   const payer = await world.payer();
   const { address: treasury } = world.treasury;
   const target = world.token.address;
-  const count = deep ? 2000 : 250;
-  const perTransaction = 50;
-  for (let made = 0; made < count; made += perTransaction) {
-    const signed = await Promise.all(Array.from({ length: perTransaction }, () => world.token.authorize(payer, { to: treasury, value: 1n })));
-    for (let at = 0; at < perTransaction; at += 10)
-      await world.token.batch(
-        signed.slice(at, at + 10).map(({ authorization, signature }) => ({ target, data: carryOutCall(authorization, signature) })),
-      );
+  // 200 is in the middle of a block.
+  const perBlock = 15;
+  const count = perBlock * (deep ? 150 : 16);
+  for (let made = 0; made < count; made += perBlock) {
+    const signed = await Promise.all(Array.from({ length: perBlock }, () => world.token.authorize(payer, { to: treasury, value: 1n })));
+    await world.token.batch(signed.map(({ authorization, signature }) => ({ target, data: carryOutCall(authorization, signature) })));
   }
   await settle();
   const first = await world.chain.incoming(cursor);
   expect(first.more).toBe(true);
-  expect(first.events.length).toBe(200);
+  expect(first.events.length).toBe(210);
   const { events, cursor: end } = await readAll(world.chain, cursor);
   expect(events.length).toBe(count);
   expect(new Set(events.map(({ id }) => id)).size).toBe(count);

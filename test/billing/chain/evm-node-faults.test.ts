@@ -188,6 +188,28 @@ test('a node whose logs leave out what came in is not believed', async () => {
   await expect(chain.incoming(cursor)).rejects.toMatchObject({ message: expect.stringContaining('logs that were not asked for') });
 });
 
+test('blocks that are exchanged while they are looked at say nothing', async () => {
+  await world.anvil.mine(2);
+  const { cursor } = await chain.incoming(null);
+  const payer = await world.payer();
+  const [settled, unpaid] = [await world.payment(payer), await world.payment(payer)];
+  const { transaction } = await world.mined(world.chain.submit(settled));
+  await world.anvil.mine(2);
+  const byNumber = ({ params }: RpcRequest) => (params as string[])[0]!.startsWith('0x');
+  const exchanged = (block: unknown) => ({ ...(block as object), hash: `0x${'12'.repeat(32)}` });
+  proxy.set({ methods: ['eth_getBlockByNumber'], when: byNumber, fault: { kind: 'rewrite', result: exchanged } });
+  await expect(chain.find(settled, transaction)).rejects.toEqual(unavailable);
+  await expect(chain.find(unpaid, null)).rejects.toEqual(unavailable);
+  // The second time that it is asked: the first is whether the cursor's block is there.
+  let asked = 0;
+  proxy.set({
+    methods: ['eth_getBlockByNumber'],
+    when: (request) => byNumber(request) && ++asked > 2,
+    fault: { kind: 'rewrite', result: exchanged },
+  });
+  await expect(chain.incoming(cursor)).rejects.toEqual(unavailable);
+});
+
 // From here on the chain is ahead of the clock.
 test('a payment is lost once a final block is later than its end, and never by what a stale node says', async () => {
   const payer = await world.payer();

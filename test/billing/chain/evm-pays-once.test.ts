@@ -134,3 +134,35 @@ test('a transaction that waits for one that never came is made anew in its place
   expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction: again.transaction } });
   await proxy.stop();
 });
+
+test('a node that does not count what is waiting lets two gateways take one nonce: the second takes the next', async () => {
+  const proxy = await startRpcFaultProxy(world.anvil.url);
+  proxy.set({
+    methods: ['eth_getTransactionCount'],
+    fault: { kind: 'rewrite', request: (request) => ({ ...request, params: [world.treasury.address, 'latest'] }) },
+  });
+  const [one, other] = [world.chainWith({ rpcUrl: proxy.url }), world.chainWith({ rpcUrl: proxy.url })];
+  const payer = await world.payer();
+  const [first, second] = [await world.payment(payer), await world.payment(payer)];
+  await world.anvil.setAutomine(false);
+  await one.submit(first);
+  await other.submit(second);
+  await world.anvil.mine(1);
+  await world.anvil.setAutomine(true);
+  for (const payment of [first, second]) expect(await one.find(payment, null)).toMatchObject({ state: 'settled' });
+  await proxy.stop();
+});
+
+test('one gateway gives its transactions one after the other, none of which is refused', async () => {
+  const proxy = await startRpcFaultProxy(world.anvil.url);
+  const chain = world.chainWith({ rpcUrl: proxy.url });
+  const payer = await world.payer();
+  const payments = await Promise.all(Array.from({ length: 6 }, () => world.payment(payer)));
+  await world.anvil.setAutomine(false);
+  await Promise.all(payments.map((payment) => chain.submit(payment)));
+  await world.anvil.mine(1);
+  await world.anvil.setAutomine(true);
+  for (const payment of payments) expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { confirmations: 1 } });
+  expect(proxy.seen.filter(({ method }) => method === 'eth_sendRawTransaction').length).toBe(6);
+  await proxy.stop();
+});

@@ -32,7 +32,10 @@ test('a payment that ended, ends at once, or has not begun is refused', async ()
     code: 'payment_expired',
     message: expect.stringContaining('Sign a new one'),
   });
-  await expect(verify({ validBefore: seconds() + 3n })).rejects.toMatchObject({ code: 'payment_expired' });
+  await expect(verify({ validBefore: seconds() + 3n })).rejects.toMatchObject({
+    code: 'payment_expired',
+    message: expect.stringContaining('Sign a new one'),
+  });
   await expect(verify({ validAfter: seconds() + 60n })).rejects.toMatchObject({ code: 'payment_verification_failed' });
   await expect(world.chain.submit(await world.payment(payer, 1_000_000n, { validBefore: seconds() - 10n }))).rejects.toMatchObject({
     code: 'payment_expired',
@@ -106,5 +109,18 @@ test('a node that is away, or speaks nonsense, makes no signature wrong', async 
   await expect(chain.verify(payment)).rejects.toMatchObject({ name: 'ChainUnavailable', message: 'The node refuses: rate limited' });
   proxy.heal();
   expect(await chain.verify(payment)).toEqual({ account: payment.payerAccount });
+  await proxy.stop();
+});
+
+test('a wallet whose signature takes more gas than a payment is worth is not paid for', async () => {
+  const payment = await world.payment(await world.payer());
+  const proxy = await startRpcFaultProxy(world.anvil.url);
+  const chain = world.chainWith({ rpcUrl: proxy.url });
+  proxy.set({ methods: ['eth_estimateGas'], fault: { kind: 'drop', result: '0x100000' } });
+  await expect(chain.submit(payment)).rejects.toMatchObject({
+    name: 'PaymentProblem',
+    message: expect.stringContaining('it takes 1310720 gas, more than 600000'),
+  });
+  expect(proxy.seen.map(({ method }) => method)).not.toContain('eth_sendRawTransaction');
   await proxy.stop();
 });

@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import type { AccountMeta, Address, Instruction } from '@solana/kit';
+import {
+  getCompiledTransactionMessageDecoder,
+  getCompiledTransactionMessageEncoder,
+  getTransactionDecoder,
+  getTransactionEncoder,
+  signBytes,
+  type AccountMeta,
+  type Address,
+  type CompiledTransactionMessage,
+  type Instruction,
+} from '@solana/kit';
 import { getApproveInstruction, getCloseAccountInstruction, getSetAuthorityInstruction } from '@solana-program/token';
 import bs58 from 'bs58';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -163,6 +173,18 @@ function lamports(amount: bigint): number[] {
   return [...bytes];
 }
 
+/** The honest transaction with its message changed in a way that no builder offers, signed again by its payer. */
+async function rebuilt(change: (message: CompiledTransactionMessage) => CompiledTransactionMessage): Promise<string> {
+  const transaction = Buffer.from(await build(stage.twin, treasury(), [thief], with_()), 'base64');
+  const { messageBytes, signatures } = getTransactionDecoder().decode(transaction);
+  const message = change(getCompiledTransactionMessageDecoder().decode(messageBytes));
+  const bytes = getCompiledTransactionMessageEncoder().encode(message) as typeof messageBytes;
+  const signature = await signBytes(thief.signer.keyPair.privateKey, bytes);
+  return Buffer.from(getTransactionEncoder().encode({ messageBytes: bytes, signatures: { ...signatures, [thief.address]: signature } })).toString(
+    'base64',
+  );
+}
+
 /** Neither reading nor any later step gives the treasury's signature to anybody, not even as the id of a transaction that is asked for. */
 async function expectRefused(transaction: string, says: RegExp): Promise<void> {
   const { chain, twin } = stage;
@@ -195,6 +217,30 @@ describe('no co-signature for', () => {
   test('a second spelling of a transaction: bytes after its end', async () => {
     const transaction = Buffer.from(await build(stage.twin, treasury(), [thief], with_()), 'base64');
     await expectRefused(Buffer.concat([transaction, Buffer.from([0])]).toString('base64'), /no Solana transaction/);
+  });
+
+  test('an account that nothing uses, or one that is there twice', async () => {
+    const mint = (keys: readonly Address[]) => keys.indexOf(USDC as Address);
+    const unused = await rebuilt((message) => ({ ...message, staticAccounts: [...message.staticAccounts, accomplice.address] }));
+    await expectRefused(unused, /no instruction uses/);
+    const twice = await rebuilt((message) => ({
+      ...message,
+      staticAccounts: [...message.staticAccounts, USDC as Address],
+      instructions: message.instructions.map((one, at) => {
+        if (at !== 2) return one;
+        const last = message.staticAccounts.length;
+        return { ...one, accountIndices: one.accountIndices!.map((index) => (index === mint(message.staticAccounts) ? last : index)) };
+      }),
+    }));
+    await expectRefused(twice, /names an account twice/);
+  });
+
+  test('the treasury, as a payer whose fee another pays', async () => {
+    const remote = stage.another({ facilitator: new URL('http://127.0.0.1:9') });
+    const accepted = { ...requirements, extra: { feePayer: accomplice.address } };
+    const instructions = [...budget(), transfer({ from: treasury(), to: treasury(), amount: AMOUNT })];
+    const transaction = await build(stage.twin, accomplice.address, [stage.treasury], instructions);
+    expect(() => remote.read({ x402Version: 2, accepted, payload: { transaction } })).toThrow(/paid by the treasury itself/);
   });
 
   test('a message that was changed after it was signed', async () => {

@@ -1,4 +1,4 @@
-import { getMintToInstruction } from '@solana-program/token';
+import { getApproveInstruction, getMintToInstruction } from '@solana-program/token';
 import type { Address, Instruction } from '@solana/kit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Incoming, IncomingPage } from '../../../src/billing/chain/chain.ts';
@@ -51,6 +51,8 @@ test('signed payments and plain transfers with a memo arrive once each, when the
   const plain = await send(twin, payer, [memo('for solana:me'), toTreasury(2_000n)]);
   const old = await send(twin, payer, [plainTransfer(payer.address, stage.treasury.address, 3_000n)]);
   expect((await chain.incoming(start)).events).toEqual([]);
+  twin.finalize();
+  expect((await chain.incoming(start)).events).toEqual([]);
   settle();
   const { events, cursor } = await all(start);
   expect(events).toMatchObject([
@@ -74,6 +76,20 @@ test('what only mentions the treasury’s account is no event: failures, nothing
   settle();
   expect((await all(start)).events).toEqual([]);
   expect(twin.chain.tokens(stage.treasury.address)).toBe(3_000_000n);
+});
+
+test('what a delegate moves comes from who owns it', async () => {
+  const { twin } = stage;
+  const owner = await stage.payer();
+  twin.fundSol(owner.address);
+  const authority = { address: owner.address, signTransactions: () => Promise.resolve([]) };
+  await send(twin, owner, [
+    getApproveInstruction({ source: ataOf(owner.address) as Address, delegate: payer.address, owner: authority, amount: 50n }),
+  ]);
+  const start = await begin();
+  await send(twin, payer, [transfer({ from: payer.address, to: stage.treasury.address, amount: 50n, source: ataOf(owner.address) })]);
+  settle();
+  expect((await all(start)).events).toMatchObject([{ amount: 50n, sender: owner.address }]);
 });
 
 test('several senders in one transaction are several events; what cannot be told apart has no sender', async () => {
@@ -168,7 +184,9 @@ test('a treasury that was idle for longer than the node remembers goes on', asyn
 
 test('a node that is behind does not make a page', async () => {
   const { twin, chain } = stage;
-  const start = await begin();
+  let start = await begin();
+  twin.advance(300);
+  start = (await chain.incoming(start)).cursor;
   await send(twin, payer, [toTreasury(9n)]);
   settle();
   twin.faults.staleBy = 200;

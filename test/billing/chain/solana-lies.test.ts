@@ -70,14 +70,14 @@ const NONSENSE: readonly unknown[] = [
   [],
   {},
   'text',
-  { context: { slot: 5_000 }, value: undefined },
-  { context: { slot: 5_000 }, value: 'text' },
-  { context: { slot: 5_000 }, value: [7] },
-  { context: { slot: 5_000 }, value: [{ slot: 1_100, err: null }] },
-  { context: { slot: 5_000 }, value: [null, null] },
+  { context: { slot: 50_000 }, value: undefined },
+  { context: { slot: 50_000 }, value: 'text' },
+  { context: { slot: 50_000 }, value: [7] },
+  { context: { slot: 50_000 }, value: [{ slot: 10_100, err: null }] },
+  { context: { slot: 50_000 }, value: [null, null] },
   { value: [null] },
   { context: {}, value: true },
-  { slot: 1_100, transaction: ['AAAA', 'base64'], meta: { err: null } },
+  { slot: 10_100, transaction: ['AAAA', 'base64'], meta: { err: null } },
   { absoluteSlot: 5, blockHeight: 9_000 },
 ];
 /** Nonsense that is a proper answer of some method: what it says then is as good as any node's word, and decides nothing alone. */
@@ -136,12 +136,16 @@ test('a transaction that is told in another’s place, or does not agree with it
     transaction: [Buffer.from(of.wire).toString('base64'), 'base64'],
     meta,
   });
+  const tampered = Buffer.from(honest.wire);
+  // The last byte of the memo: the id stays, the message is another.
+  tampered[tampered.length - 2]! ^= 1;
   const lies = [
     answer(other),
     { ...answer(honest), slot: honest.slot + 1 },
     answer(honest, { ...honest.meta, err: { InstructionError: [2, { Custom: 1 }] } }),
     answer(honest, { ...honest.meta, postTokenBalances: honest.meta['preTokenBalances'] }),
     answer(honest, { ...honest.meta, preTokenBalances: null, postTokenBalances: null }),
+    { ...answer(honest), transaction: [tampered.toString('base64'), 'base64'] },
     null,
   ];
   for (const result of lies) {

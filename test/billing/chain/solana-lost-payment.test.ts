@@ -22,13 +22,13 @@ test('one that was seen while its blockhash was valid is lost once finality is b
   const { twin, chain } = stage;
   const payment = await dropped();
   const states: string[] = [];
-  for (let slot = 0; slot < 260; slot += 10) {
+  for (let slot = 0; slot < 360; slot += 10) {
     states.push((await chain.find(payment, null)).state);
     twin.advance(10);
   }
-  // 150 blocks of validity, 50 for the distance of finality, and finality itself 32 slots behind.
-  expect(states.indexOf('lost')).toBe(24);
-  expect(states.slice(0, 24)).toEqual(Array.from({ length: 24 }, () => 'open'));
+  // 150 blocks of validity, 150 for the answers of a pool, and finality 32 slots behind.
+  expect(states.indexOf('lost')).toBe(34);
+  expect(states.slice(0, 34)).toEqual(Array.from({ length: 34 }, () => 'open'));
   expect(await chain.find(payment, null)).toMatchObject({ state: 'lost', reason: /blockhash expired/ });
 });
 
@@ -45,18 +45,19 @@ test('one that lands in the last block that takes it is not lost', async () => {
   expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { final: true } });
 });
 
-test('a process that never saw its blockhash valid waits longer, and needs the whole history', async () => {
+test('a process that never saw its blockhash valid waits longer, and needs a history from before it was read', async () => {
   const { twin, chain } = stage;
   const payment = await dropped();
   twin.advance(400);
   const later = stage.another();
-  twin.faults.forgetBefore = 500;
+  twin.faults.forgetBefore = 5_000;
   expect((await later.find(payment, null)).state).toBe('open');
   twin.advance(600);
   expect((await later.find(payment, null)).state).toBe('open');
   twin.advance(200);
   expect((await later.find(payment, null)).state).toBe('open');
-  twin.faults.forgetBefore = 0;
+  // An hour before it was read: 9,000 slots.
+  twin.faults.forgetBefore = 900;
   expect((await later.find(payment, null)).state).toBe('lost');
   expect((await chain.find(payment, null)).state).toBe('open');
 });
@@ -65,9 +66,9 @@ test('one that came long ago is not lost because the node has forgotten it', asy
   const { twin, chain } = stage;
   const payment = chain.read(await pay(twin, await stage.payer(), await chain.requirements(1_000n, null)));
   await chain.submit(payment);
-  twin.advance(3_000);
+  twin.advance(12_000);
   const later = stage.another();
-  twin.faults.forgetBefore = twin.chain.slot - 500;
+  twin.faults.forgetBefore = twin.chain.slot - 9_500;
   for (let look = 0; look < 3; look += 1) {
     expect((await later.find(payment, null)).state).toBe('open');
     twin.advance(700);
@@ -84,7 +85,7 @@ test('a node that falls behind after it told of finality is not believed', async
   // One of a pool, from before the payment: it answers for signatures only.
   twin.faults.lie = (method, honest) => {
     if (method !== 'getSignatureStatuses') return honest;
-    return { context: { slot: 1_050 }, value: [null] };
+    return { context: { slot: 10_050 }, value: [null] };
   };
   await expect(chain.find(payment, null)).rejects.toMatchObject({ name: 'ChainUnavailable', message: /after it had told of slot/ });
   twin.faults.lie = null;

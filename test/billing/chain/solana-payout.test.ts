@@ -23,8 +23,11 @@ test('it is sent as often as it takes and pays once, into an account that it mak
   const payout = await payoutOf();
   const signed = await chain.sign(payout, null);
   expect(await chain.findPayout(payout, signed, null)).toEqual({ state: 'open' });
+  twin.chain.confirmAfter = 2;
   const sent = await Promise.all([chain.send(payout, signed), stage.another().send(payout, signed), chain.send(payout, signed)]);
   expect(new Set([...sent.map(({ transaction }) => transaction), signed.transaction]).size).toBe(1);
+  expect(await chain.findPayout(payout, signed, null)).toEqual({ state: 'open' });
+  twin.advance(2);
   expect(await chain.findPayout(payout, signed, 'a wrong hint')).toMatchObject({ state: 'paid', transaction: signed.transaction, final: false });
   twin.finalize();
   await chain.send(payout, signed);

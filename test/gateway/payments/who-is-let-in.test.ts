@@ -24,14 +24,15 @@ afterAll(async () => {
 const PUBLIC: readonly RegExp[] = [
   /^GET \/(|docs.*|openapi\.json|llms\.txt|health.*|ready.*|metrics|favicon.*|icon.*|logo.*)$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
-  /^GET \/api\/v1\/(models|agents|providers|tools|images|videos|images\/models|video\/models|ping|market|auth\/nonce)(\/.*)?$/,
+  /^GET \/api\/v1\/(payments\/chains|models|agents|providers|tools|images|videos|images\/models|video\/models|ping|market|auth\/nonce)(\/.*)?$/,
   /^GET \/api\/v1\/provider\/tunnel$/,
   /^POST \/api\/v1\/(rpc|provider\/.*|auth\/.*|push\/.*)$/,
 ];
 
-/** Where calls are made: for those who pay. */
+/** Where calls are made, or money is brought: for those who pay. */
 const PAID: readonly string[] = [
   'POST /api/v1/chat/completions',
+  'POST /api/v1/topup',
   ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [`POST ${path}`, `GET ${path}`, `DELETE ${path}`]),
   ...['/a2a', '/api/v1/a2a'].map((path) => `POST ${path}`),
   ...['/a2a/*', '/api/v1/a2a/*'].map((path) => `POST ${path}`),

@@ -43,6 +43,7 @@ afterAll(async () => {
 });
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
+  expect(spine.logs.join('\n')).not.toContain('paper-canary');
 });
 
 const with_ = (payment: Partial<PaperPayment> & { wallet: string }) => ({ meta: { 'x402/payment': payWith({ amount: PRICE, ...payment }) } });

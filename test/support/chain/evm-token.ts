@@ -31,6 +31,8 @@ export interface EvmToken {
   carryOut(signed: { readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex }): Promise<Hex>;
   /** Uses up a nonce without paying. */
   cancel(from: PrivateKeyAccount, nonce: Hex): Promise<Hex>;
+  /** Lets `batch` move what an account holds. */
+  allowBatch(from: PrivateKeyAccount): Promise<void>;
   /** Several calls in one transaction. */
   batch(calls: readonly { readonly target: Hex; readonly data: Hex }[]): Promise<Hex>;
 }
@@ -77,7 +79,8 @@ export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): 
   const write = (functionName: string, args: readonly unknown[]) => send({ to: address, data: encodeFunctionData({ abi, functionName, args }) });
   const domain = { name, version, chainId: anvil.chainId, verifyingContract: address };
   const client = createPublicClient({ transport: http(anvil.url) });
-  let batcher: Hex | null = null;
+  let made: Promise<Hex> | null = null;
+  const batcher = (): Promise<Hex> => (made ??= deployContract(anvil, 'Batch', []));
   return {
     address,
     name,
@@ -108,10 +111,13 @@ export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): 
       const { r, s, v } = parseSignature(await from.signTypedData({ domain, types: TYPES, primaryType: 'CancelAuthorization', message }));
       return write('cancelAuthorization', [from.address, nonce, Number(v), r, s]);
     },
-    async batch(calls) {
-      batcher ??= await deployContract(anvil, 'Batch', []);
-      return send({ to: batcher, data: encodeFunctionData({ abi: artefact('Batch').abi, functionName: 'run', args: [calls] }) });
+    async allowBatch(from) {
+      await anvil.setBalance(from.address, 10n ** 18n);
+      const data = encodeFunctionData({ abi, functionName: 'approve', args: [await batcher(), 2n ** 255n] });
+      await senderOf(anvil, from)({ to: address, data });
     },
+    batch: async (calls) =>
+      send({ to: await batcher(), data: encodeFunctionData({ abi: artefact('Batch').abi, functionName: 'run', args: [calls] }) }),
   };
 }
 
@@ -121,6 +127,11 @@ export function carryOutCall(authorization: Readonly<Record<string, string>>, si
   const abi = parseAbi(['function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)']);
   const args = [from as Hex, to as Hex, BigInt(value!), BigInt(validAfter!), BigInt(validBefore!), nonce as Hex, signature] as const;
   return encodeFunctionData({ abi, args });
+}
+
+/** Call data by which `batch` moves what it was allowed to. */
+export function transferFromCall(from: Hex, to: Hex, amount: bigint): Hex {
+  return encodeFunctionData({ abi: parseAbi(['function transferFrom(address, address, uint256)']), args: [from, to, amount] });
 }
 
 /** Deploys a contract of this folder. */

@@ -61,6 +61,6 @@ export function setupOf(twin: SolanaTwin, treasury: Payer): ChainSetup {
     facilitator: 'in-process',
     finality: null,
     timeoutMs: 2_000,
-    now: Date.now,
+    now: () => twin.chain.timeAt(twin.chain.slot),
   };
 }

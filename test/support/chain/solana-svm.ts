@@ -47,6 +47,7 @@ interface Metadata {
   innerInstructions(): { instruction(): { programIdIndex(): number; accounts(): Uint8Array; data(): Uint8Array }; stackHeight(): number }[][];
 }
 
+const FIRST_SLOT = 10_000;
 const BLOCKHASH_AGE = 150;
 /** Slots without a block, so that nobody gets away with taking a slot for a height. */
 const SKIPPED = 37;
@@ -57,7 +58,8 @@ export class SvmChain {
   readonly landed: Landed[] = [];
   confirmAfter: number;
   finalizeAfter: number;
-  slot = 1_000;
+  slot = FIRST_SLOT;
+  private readonly began = Date.now();
   private readonly vm: Vm;
   private readonly bySignature = new Map<string, Landed>();
   private readonly byMessage = new Set<string>();
@@ -100,6 +102,11 @@ export class SvmChain {
   slotAt(level: Commitment, staleBy = 0): number {
     const age = level === 'processed' ? 0 : level === 'confirmed' ? this.confirmAfter : Math.max(this.finalizeAfter, this.confirmAfter);
     return this.slot - staleBy - age;
+  }
+
+  /** Epoch milliseconds at which a slot is: time passes with the slots. */
+  timeAt(slot: number): number {
+    return this.began + (slot - FIRST_SLOT) * 400;
   }
 
   heightAt(slot: number): number {

@@ -51,7 +51,7 @@ export const METHODS: Readonly<Record<string, Method>> = {
   getRecentPrioritizationFees: ({ chain }) => [{ slot: chain.slot, prioritizationFee: 0 }],
   getSlot: (view, params) => slotOf(view, config(params, 0)),
   getBlockHeight: (view, params) => view.chain.heightAt(slotOf(view, config(params, 0))),
-  getBlockTime: () => Math.floor(Date.now() / 1_000),
+  getBlockTime: ({ chain }, params) => Math.floor(chain.timeAt(Number(params[0])) / 1_000),
   getEpochInfo(view, params) {
     const absoluteSlot = slotOf(view, config(params, 0));
     const blockHeight = view.chain.heightAt(absoluteSlot);
@@ -137,7 +137,7 @@ export const METHODS: Readonly<Record<string, Method>> = {
       throw new RpcRefusal(-32015, 'Transaction version (0) is not supported');
     return {
       slot: landed.slot,
-      blockTime: Math.floor(Date.now() / 1_000),
+      blockTime: Math.floor(view.chain.timeAt(landed.slot) / 1_000),
       version: landed.version,
       transaction: [Buffer.from(landed.wire).toString('base64'), 'base64'],
       meta: landed.meta,
@@ -159,7 +159,7 @@ export const METHODS: Readonly<Record<string, Method>> = {
         slot: one.slot,
         err: one.err,
         memo: one.memo,
-        blockTime: Math.floor(Date.now() / 1_000),
+        blockTime: Math.floor(view.chain.timeAt(one.slot) / 1_000),
         confirmationStatus: levelOf(view, one),
       }));
   },

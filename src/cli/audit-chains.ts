@@ -1,0 +1,59 @@
+import type { AuditedChain, ChainAudit } from '#gateway';
+import { facts, table, type Paint } from './terminal.ts';
+
+/** Amounts as JSON has them: numbers of micro-USD. */
+type InNumbers<T> = { readonly [K in keyof T]: T[K] extends bigint | null ? (null extends T[K] ? number | null : number) : T[K] };
+
+/** The comparison with the treasuries as the admin API sends it. */
+export interface ChainAuditView extends InNumbers<Omit<ChainAudit, 'chains' | 'ok'>> {
+  readonly ok: boolean | null;
+  readonly chains: readonly (InNumbers<Omit<AuditedChain, 'ok' | 'open'>> & Pick<AuditedChain, 'ok' | 'open'>)[];
+}
+
+const HEADINGS = ['chain', 'owed', 'held', 'booked', 'difference', 'unfinal', 'coming', 'going', 'compared'] as const;
+const AMOUNTS = ['owed', 'held', 'booked', 'difference', 'unfinal', 'coming', 'going'] as const;
+
+/** A report of the admin API, or one that was made here: JSON either way. */
+export const chainAuditView = (audit: ChainAudit): ChainAuditView =>
+  JSON.parse(JSON.stringify(audit, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))) as ChainAuditView;
+
+/** What the treasuries hold against what the books say, for people. */
+export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Paint): string {
+  if (chains.length === 0) return 'No chain has a treasury in this configuration: there is nothing to compare. Name its file with --config.';
+  const rows = chains.map((chain) => [
+    chain.network,
+    usd(chain.owed),
+    usd(chain.held),
+    usd(chain.booked),
+    chain.difference === null ? '?' : chain.difference > 0 ? `+${usd(chain.difference)}` : usd(chain.difference),
+    String(chain.open.unfinal),
+    String(chain.open.deposits),
+    String(chain.open.withdrawals),
+    chain.comparedAt === null ? 'never' : new Date(chain.comparedAt).toISOString().replace(/\.\d+Z$/, 'Z'),
+  ]);
+  const notes = chains.flatMap(({ network, halted, error, ok }) => [
+    ...(halted === null ? [] : [`${paint('red', '✗')} ${network}: withdrawals are stopped: ${halted}`]),
+    ...(error === null ? [] : [`${paint('yellow', '!')} ${network}: could not be compared: ${error}`]),
+    ...(halted === null && ok === false ? [`${paint('red', '✗')} ${network}: the treasury and the books differ`] : []),
+  ]);
+  const { suspense, fees, losses, operator } = totals;
+  const figures = facts(
+    [
+      ['suspense', `${usd(suspense)} USD came in and are nobody's yet`],
+      ['fees', `${usd(fees)} USD`],
+      ...(losses > 0 ? [['losses', `${usd(losses)} USD were taken back by a chain after they were spent: to be made good`] as const] : []),
+      ...(operator > 0 ? [['by hand', `${usd(operator)} USD were credited by the operator, and are held outside of any chain`] as const] : []),
+    ],
+    paint,
+    '  ',
+  );
+  const verdict =
+    ok === true
+      ? paint(['bold', 'green'], 'The treasuries hold what the books say.')
+      : ok === false
+        ? paint(['bold', 'red'], 'The treasuries and the books differ.')
+        : paint(['bold', 'yellow'], 'Not every treasury could be compared.');
+  return [table(HEADINGS, rows, paint, AMOUNTS), ...(notes.length > 0 ? ['', ...notes] : []), '', figures, '', verdict].join('\n');
+}
+
+const usd = (micro: number | null): string => (micro === null ? '?' : (micro / 1e6).toFixed(6));

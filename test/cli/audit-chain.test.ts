@@ -1,0 +1,82 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startAnvil, type Anvil } from '../support/chain/anvil.ts';
+import { deployEvmToken, freshKey, type EvmToken } from '../support/chain/evm-token.ts';
+import { makePlace, type Place } from './tollgate.ts';
+
+// tollgate audit --chain against a real chain: what the treasury holds, with and without a gateway that runs.
+
+let anvil: Anvil;
+let token: EvmToken;
+let place: Place;
+beforeAll(async () => {
+  anvil = await startAnvil();
+  token = await deployEvmToken(anvil);
+});
+afterAll(() => anvil.stop());
+beforeEach(async () => {
+  place = await makePlace();
+});
+afterEach(() => place.clear());
+
+/** A gateway's file with a treasury of its own, and the environment that it names. */
+async function configured() {
+  const treasury = freshKey();
+  await anvil.setBalance(treasury.address, 10n ** 18n);
+  const file = join(place.dir, 'tollgate.toml');
+  await writeFile(
+    file,
+    `[payments]\nwatch_ms = 100\n[[chains]]\nnetwork = "eip155:${anvil.chainId}"\nrpc_url = "std::env::RPC_URL"\nprivate_key = "std::env::KEY"
+asset = "${token.address}"\nasset_name = "${token.name}"\nasset_version = "${token.version}"\nfinality = 1\n`,
+  );
+  const env = { RPC_URL: anvil.url, KEY: Buffer.from(treasury.secret).toString('hex') };
+  return { treasury, file, env };
+}
+
+const rowOf = (output: string) => output.split('\n').find((line) => line.startsWith('eip155:'))!.split(/ {2,}/);
+
+test('tollgate audit --chain holds the books against the treasury, with and without a gateway that runs', async () => {
+  const { treasury, file, env } = await configured();
+  await token.mint(treasury.address, 2_000_000n);
+  const gateway = await place.gateway(['serve', '--config', file], env);
+  const running = await place.run(['audit', '--chain']);
+  expect(running).toMatchObject({ code: 0, output: expect.stringContaining('The treasuries hold what the books say.') });
+  expect(rowOf(running.output).slice(0, 8)).toEqual([`eip155:${anvil.chainId}`, '2.000000', '2.000000', '2.000000', '0.000000', '0', '0', '0']);
+  gateway.signal('SIGTERM');
+  await gateway.exited;
+
+  const sender = freshKey();
+  await token.mint(sender.address, 1_000_000n);
+  await token.transfer(sender, treasury.address, 1_000_000n);
+  const stopped = await place.run(['audit', '--chain', '--config', file, '--json'], env);
+  expect(stopped.code).toBe(0);
+  expect(JSON.parse(stopped.output)).toMatchObject({
+    ok: true,
+    chains: { ok: true, suspense: 3_000_000, losses: 0, chains: [{ treasury: treasury.address, owed: 3_000_000, held: 3_000_000, booked: 3_000_000, difference: 0 }] },
+  });
+
+  const away = await place.run(['audit', '--chain', '--config', file], { ...env, RPC_URL: 'http://127.0.0.1:9' });
+  expect(away).toMatchObject({ code: 2, output: expect.stringContaining('could not be compared') });
+
+  // Somebody else has the key.
+  await token.transfer(treasury, freshKey().address, 500_000n);
+  const robbed = await place.run(['audit', '--chain', '--config', file], env);
+  expect(robbed.code).toBe(1);
+  expect(rowOf(robbed.output)).toContain('-0.500000');
+  expect(robbed.output).toContain('The books are right.');
+  expect(robbed.output).toContain('withdrawals are stopped: the treasury holds 2.5 USDC, the books say 3');
+  expect(robbed.output).toContain('The treasuries and the books differ.');
+
+  for (const secret of [env.KEY, env.RPC_URL]) expect([running, stopped, away, robbed].map(({ output }) => output).join() + gateway.output()).not.toContain(secret);
+});
+
+test('a gateway with a treasury that cannot be used does not start, and says why without the key', async () => {
+  const { file, env } = await configured();
+  const wrong = await place.run(['serve', '--config', file], { ...env, KEY: '0'.repeat(64) });
+  expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining(`The treasury of eip155:${anvil.chainId}: The private key holds a number that is no private key`) });
+  expect(wrong.output).not.toContain('    at ');
+  const valid = await place.run(['serve', '--config', file, '--validate'], env);
+  expect(valid).toMatchObject({ code: 0, output: expect.stringMatching(/✓ chain +eip155:\d+: money, with the treasury 0x/) });
+  expect(valid.output).not.toContain(env.KEY);
+});
