@@ -56,30 +56,28 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
   const away = new Set<string>();
   const consumers = createConsumerStore(database, { now });
   const contractNetworks = config.chains.map(({ network }) => network);
-  const chains = await openAll(
-    {
-      database,
-      ledger,
-      chains: await Promise.all(paying.map((chain) => setupOf(chain, now))),
-      waitMs: config.payments.waitMs,
-      watchMs: config.payments.watchMs,
-      compareMs: config.payments.compareMs,
-      async accountOfMemo(memo) {
-        const account = accountIn(memo, contractNetworks);
-        if (account === null) return null;
-        const exists = needsNoMaking(account) || (await consumers.find(account)) !== null || (await ledger.balance(escrowOf(account))) !== null;
-        return exists ? account : null;
-      },
-      onProblem: (problem, of) => logProblem(logger, problem, of),
-      onChange(network, answers, error) {
-        if (answers) away.delete(network);
-        else away.add(network);
-        if (answers) logger.info({ network }, 'the chain answers again');
-        else logger.warn({ network, err: error }, 'the chain does not answer: payments and withdrawals over it wait');
-      },
-      now,
+  const chains = await openAll({
+    database,
+    ledger,
+    chains: await Promise.all(paying.map((chain) => setupOf(chain, now))),
+    waitMs: config.payments.waitMs,
+    watchMs: config.payments.watchMs,
+    compareMs: config.payments.compareMs,
+    async accountOfMemo(memo) {
+      const account = accountIn(memo, contractNetworks);
+      if (account === null) return null;
+      const exists = needsNoMaking(account) || (await consumers.find(account)) !== null || (await ledger.balance(escrowOf(account))) !== null;
+      return exists ? account : null;
     },
-  );
+    onProblem: (problem, of) => logProblem(logger, problem, of),
+    onChange(network, answers, error) {
+      if (answers) away.delete(network);
+      else away.add(network);
+      if (answers) logger.info({ network }, 'the chain answers again');
+      else logger.warn({ network, err: error }, 'the chain does not answer: payments and withdrawals over it wait');
+    },
+    now,
+  });
 
   const termsOf = new Map(paying.map(({ network, payments }) => [network, { network, ...payments }]));
   const answers = (network: string) => chains.chain(network) !== null && !away.has(network);
@@ -95,7 +93,13 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
       return {
         chains: paying.map(({ network }) => {
           const book = books.find((one) => one.network === network);
-          return { network, answers: answers(network), held: book?.held ?? null, booked: book?.booked ?? null, halted: (book?.halted ?? null) !== null };
+          return {
+            network,
+            answers: answers(network),
+            held: book?.held ?? null,
+            booked: book?.booked ?? null,
+            halted: (book?.halted ?? null) !== null,
+          };
         }),
         open,
       };

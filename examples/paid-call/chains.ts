@@ -2,12 +2,10 @@
 import { createKeyPairSignerFromBytes } from '@solana/kit';
 import bs58 from 'bs58';
 import nacl from 'tweetnacl';
-import { toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startAnvil } from '../../test/support/chain/anvil.ts';
 import { deployEvmToken } from '../../test/support/chain/evm-token.ts';
 import { startSolanaTwin } from '../../test/support/chain/solana-twin.ts';
-import { ataOf } from '../../test/support/chain/solana-accounts.ts';
 
 /** A wallet of either family. */
 export interface DemoWallet {
@@ -69,10 +67,8 @@ export async function startSolana(): Promise<DemoChain> {
     },
     mint: async (to, amount) => twin.fundUsdc(to, amount),
     fuel: async (address) => twin.fundSol(address),
-    balanceOf: async (address) => twin.chain.tokenAmount(ataOf(address)),
+    balanceOf: async (address) => twin.chain.tokens(address),
     finalize: async () => twin.advance(6),
     stop: () => twin.close(),
   };
 }
-
-export const evmKey = (privateKey: string): `0x${string}` => (privateKey.startsWith('0x') ? (privateKey as `0x${string}`) : toHex(Buffer.from(privateKey, 'hex')));

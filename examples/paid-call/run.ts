@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch';
@@ -151,10 +152,56 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
   step('The provider withdraws what it earned');
   const { chain } = home;
   const account: Signer = { url, network: chain.network, privateKey: provider.privateKey };
-  const { data } = await json<{ data: { earnings_micro_usdc: number } }>(await fetch(`${url}/api/v1/withdrawals/available`, { headers: await signIn(account) }));
-  void data;
-  print('');
-  void before;
+  const earned = await untilEarned(account);
+  const asked = await fetch(`${url}/api/v1/withdrawals`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': 'demo', ...(await signIn(account, true)) },
+    body: JSON.stringify({ network: chain.network, source: 'earnings', amount_micro_usdc: earned }),
+  });
+  let { data: withdrawal } = await json<{ data: Withdrawal }>(asked);
+  while (withdrawal.status !== 'paid') {
+    if (!['pending', 'processing'].includes(withdrawal.status)) throw new Error(`The withdrawal is ${withdrawal.status}: ${withdrawal.reason}`);
+    await chain.finalize();
+    await pause(200);
+    ({ data: withdrawal } = await json<{ data: Withdrawal }>(await fetch(`${url}/api/v1/withdrawals/${withdrawal.id}`, { headers: await signIn(account) })));
+  }
+  print(`  ${paint('green', usd(earned))} USDC to ${provider.address} in transaction ${paint('dim', withdrawal.transaction!)}`);
+
+  step('On the chains');
+  const after = await balances();
+  const rows = holders.map(({ name, chain: { title }, address }, index) => [
+    name,
+    title,
+    `${address.slice(0, 6)}…${address.slice(-4)}`,
+    usd(before[index]!),
+    usd(after[index]!),
+    `${after[index]! < before[index]! ? '' : '+'}${usd(after[index]! - before[index]!)}`,
+  ]);
+  for (const line of table(['', 'chain', 'address', 'before', 'after', 'change'], rows, paint)) print(`  ${line}`);
+  for (const { chain: each } of actors) for (let block = 0; block < 12; block += 1) await each.finalize();
+}
+
+interface Withdrawal {
+  readonly id: string;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly transaction: string | null;
+}
+
+/** What a provider has earned, once the last call is settled. */
+async function untilEarned(account: Signer): Promise<number> {
+  for (;;) {
+    const { data } = await json<{ data: { earnings_micro_usdc: number } }>(await fetch(`${account.url}/api/v1/provider/earnings`, { headers: await signIn(account) }));
+    if (data.earnings_micro_usdc > 0) return data.earnings_micro_usdc;
+    await pause(100);
+  }
+}
+
+/** Columns as wide as their widest; figures stand right. */
+function table(head: readonly string[], rows: readonly (readonly string[])[], paint: Paint): string[] {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]) => row.map((cell, column) => (column > 2 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!))).join('  ');
+  return [paint('dim', line(head)), ...rows.map(line)];
 }
 
 const stop = new AbortController();

@@ -62,7 +62,12 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
   try {
     const chains = flags.chain ? await compareChains(config, database) : undefined;
     const { ok, checks, totals } = await audit(database, { overdueMs: null });
-    return { ok, checks, totals: Object.fromEntries(Object.entries(totals).map(([name, value]) => [name, Number(value)])) as AuditView['totals'], ...(chains ? { chains } : {}) };
+    return {
+      ok,
+      checks,
+      totals: Object.fromEntries(Object.entries(totals).map(([name, value]) => [name, Number(value)])) as AuditView['totals'],
+      ...(chains ? { chains } : {}),
+    };
   } finally {
     await database.close();
   }

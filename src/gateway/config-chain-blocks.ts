@@ -62,7 +62,11 @@ function readPayments(values: Values, written: readonly string[], { path, direct
   if (privateKey === null && keypairFile === null) {
     const needless = written.find((key) => Object.hasOwn(CHAIN_OPTIONS, key) && !ALWAYS.includes(key));
     if (needless !== undefined)
-      wrong(needless, 'is for payments, and this chain has no treasury', 'private_key or keypair_file with the key of the treasury, or this key left out');
+      wrong(
+        needless,
+        'is for payments, and this chain has no treasury',
+        'private_key or keypair_file with the key of the treasury, or this key left out',
+      );
     return null;
   }
   if (privateKey !== null && keypairFile !== null) wrong('private_key', 'stands beside keypair_file', 'one of the two');
@@ -70,7 +74,13 @@ function readPayments(values: Values, written: readonly string[], { path, direct
   const given = privateKey === null ? null : keyFamily(privateKey);
   if (privateKey !== null && given !== family) {
     const right = family === 'eip155' ? '32 bytes in hex, as tollgate keygen --chain evm writes them' : 'the 64 bytes of a Solana key pair in base58';
-    wrong('private_key', given === null ? 'is no key of a wallet' : `is a key of ${given === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`, right);
+    wrong(
+      'private_key',
+      given === null
+        ? 'is no key of a wallet'
+        : `is a key of ${given === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`,
+      right,
+    );
   }
   if (family === 'solana') {
     for (const key of ['asset_name', 'asset_version', 'finality'] as const)
@@ -104,7 +114,11 @@ function assetOf(
 ): Asset | null {
   const known = USDC[network];
   if (asset === null && known === undefined) {
-    wrong('asset', `is missing, and the USDC of ${network} is not known`, `the address of USDC there; it is known on ${Object.keys(USDC).join(', ')}`);
+    wrong(
+      'asset',
+      `is missing, and the USDC of ${network} is not known`,
+      `the address of USDC there; it is known on ${Object.keys(USDC).join(', ')}`,
+    );
     return null;
   }
   if (asset !== null && asset.startsWith('0x') !== (family === 'eip155')) {

@@ -10,7 +10,8 @@ const USD_MAX = 1_000_000_000_000n;
 
 /** What is wrong with the address of a token in either family of chains, or null. Which of them is right is for the network to say. */
 function assetFault(value: string): string | null {
-  if (value.startsWith('0x')) return parseEvmAddress(value) === null ? 'is no EVM address in lower case or with its checksum: a digit is wrong' : null;
+  if (value.startsWith('0x'))
+    return parseEvmAddress(value) === null ? 'is no EVM address in lower case or with its checksum: a digit is wrong' : null;
   return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is no address of a token';
 }
 
@@ -38,7 +39,8 @@ export const CHAIN_OPTIONS = {
   rpc_url: option({
     takes: 'an http:// or https:// URL',
     secret: true,
-    meaning: 'JSON-RPC address of a node of that chain: contract wallets are asked there whether a signature is theirs, and money is seen and moved there.',
+    meaning:
+      'JSON-RPC address of a node of that chain: contract wallets are asked there whether a signature is theirs, and money is seen and moved there.',
     read: (value) => {
       const right = 'an http:// or https:// URL, or "std::env::NAME"';
       if (typeof value !== 'string') throw new WrongValue('is not text', right);
@@ -74,16 +76,23 @@ export const CHAIN_OPTIONS = {
     secret: false,
     absent: '`in-process`',
     takes: '`in-process`, or the http:// or https:// URL of an x402 facilitator',
-    meaning: 'Who submits payments: the gateway itself, which pays for gas, or a facilitator. Whether they were settled the gateway always sees for itself.',
+    meaning:
+      'Who submits payments: the gateway itself, which pays for gas, or a facilitator. Whether they were settled the gateway always sees for itself.',
     fault: facilitatorFault,
   }),
-  min_topup: usd({ min: 1n, max: USD_MAX, default: 100_000n, meaning: 'The least that one payment is asked to be: what a call does not cost stays as balance.' }),
+  min_topup: usd({
+    min: 1n,
+    max: USD_MAX,
+    default: 100_000n,
+    meaning: 'The least that one payment is asked to be: what a call does not cost stays as balance.',
+  }),
   topup_max: usd({ min: 1n, max: USD_MAX, default: 1_000_000_000n, meaning: 'The most that one payment may be.' }),
   unfinal_max: usd({
     min: 0n,
     max: USD_MAX,
     default: 1_000_000_000n,
-    meaning: 'The most that is credited in all while the chain may still undo it: what the operator can lose. Payments above it wait until they are final.',
+    meaning:
+      'The most that is credited in all while the chain may still undo it: what the operator can lose. Payments above it wait until they are final.',
   }),
   confirmations: whole({ min: 1, max: 10_000, default: 1, meaning: 'Blocks after which a payment is credited, its own included.' }),
   finality: option<number | null>({

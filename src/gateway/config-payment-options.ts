@@ -10,7 +10,8 @@ export const PAYMENT_OPTIONS = {
     min: 0,
     max: MINUTE_MS,
     default: 8_000,
-    meaning: 'How long a request waits for the payment that came with it. A payment that takes longer is answered with 202 and credited when it arrives.',
+    meaning:
+      'How long a request waits for the payment that came with it. A payment that takes longer is answered with 202 and credited when it arrives.',
   }),
   'payments.address_cooldown_s': whole({
     min: 0,

@@ -3,7 +3,12 @@ import { option, type Option } from './config-option.ts';
 import { show, WrongValue } from './config-problem.ts';
 
 /** An amount of USD between two bounds, as number or text, read exactly. All in micro-USD. */
-export function usd(options: { readonly min: MicroUsd; readonly max: MicroUsd; readonly default: MicroUsd; readonly meaning: string }): Option<MicroUsd> {
+export function usd(options: {
+  readonly min: MicroUsd;
+  readonly max: MicroUsd;
+  readonly default: MicroUsd;
+  readonly meaning: string;
+}): Option<MicroUsd> {
   const { min, max, meaning } = options;
   const takes = `USD, ${formatUsd(min)} to ${formatUsd(max)}`;
   return option({

@@ -6,7 +6,7 @@ interface Room {
   readonly rooms: readonly string[];
   /** npm packages it may import; `@scope/*` stands for all of a scope. */
   readonly packages: readonly string[];
-  /** More packages that only what is in a folder of it may import, and which nothing outside of that folder may load with itself. */
+  /** More packages that only what is in a folder of it may import. */
   readonly wing?: { readonly folder: string; readonly packages: readonly string[] };
 }
 
@@ -148,7 +148,8 @@ function checkOne(path: string, one: Import, complain: (why: string, right: stri
   }
   const name = packageOf(specifier);
   if (rules.wing && allowsPackage(rules.wing.packages, name)) {
-    if (!path.startsWith(rules.wing.folder)) complain(`${room} may use ${name} in ${rules.wing.folder} only`, 'import what that folder makes of it, lazily');
+    if (!path.startsWith(rules.wing.folder))
+      complain(`${room} may use ${name} in ${rules.wing.folder} only`, 'import what that folder makes of it, lazily');
     return;
   }
   if (!allowsPackage(rules.packages, name)) complain(`${room} may not use ${name}`, allowedText(room, rules));

@@ -34,7 +34,11 @@ asset = "${token.address}"\nasset_name = "${token.name}"\nasset_version = "${tok
   return { treasury, file, env };
 }
 
-const rowOf = (output: string) => output.split('\n').find((line) => line.startsWith('eip155:'))!.split(/ {2,}/);
+const rowOf = (output: string) =>
+  output
+    .split('\n')
+    .find((line) => line.startsWith('eip155:'))!
+    .split(/ {2,}/);
 
 test('tollgate audit --chain holds the books against the treasury, with and without a gateway that runs', async () => {
   const { treasury, file, env } = await configured();
@@ -53,7 +57,12 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   expect(stopped.code).toBe(0);
   expect(JSON.parse(stopped.output)).toMatchObject({
     ok: true,
-    chains: { ok: true, suspense: 3_000_000, losses: 0, chains: [{ treasury: treasury.address, owed: 3_000_000, held: 3_000_000, booked: 3_000_000, difference: 0 }] },
+    chains: {
+      ok: true,
+      suspense: 3_000_000,
+      losses: 0,
+      chains: [{ treasury: treasury.address, owed: 3_000_000, held: 3_000_000, booked: 3_000_000, difference: 0 }],
+    },
   });
 
   const away = await place.run(['audit', '--chain', '--config', file], { ...env, RPC_URL: 'http://127.0.0.1:9' });
@@ -68,13 +77,17 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   expect(robbed.output).toContain('withdrawals are stopped: the treasury holds 2.5 USDC, the books say 3');
   expect(robbed.output).toContain('The treasuries and the books differ.');
 
-  for (const secret of [env.KEY, env.RPC_URL]) expect([running, stopped, away, robbed].map(({ output }) => output).join() + gateway.output()).not.toContain(secret);
+  for (const secret of [env.KEY, env.RPC_URL])
+    expect([running, stopped, away, robbed].map(({ output }) => output).join() + gateway.output()).not.toContain(secret);
 });
 
 test('a gateway with a treasury that cannot be used does not start, and says why without the key', async () => {
   const { file, env } = await configured();
   const wrong = await place.run(['serve', '--config', file], { ...env, KEY: '0'.repeat(64) });
-  expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining(`The treasury of eip155:${anvil.chainId}: The private key holds a number that is no private key`) });
+  expect(wrong).toMatchObject({
+    code: 1,
+    output: expect.stringContaining(`The treasury of eip155:${anvil.chainId}: The private key holds a number that is no private key`),
+  });
   expect(wrong.output).not.toContain('    at ');
   const valid = await place.run(['serve', '--config', file, '--validate'], env);
   expect(valid).toMatchObject({ code: 0, output: expect.stringMatching(/✓ chain +eip155:\d+: money, with the treasury 0x/) });

@@ -47,6 +47,7 @@ const RESIGN = load('resign-withdrawal');
 const NOTE_SENT = load('note-sent');
 const NOTE_HEIGHT = load('note-height');
 const MARK_PAID = load('mark-paid');
+const TAKE_BACK = load('take-back-withdrawal');
 const CLAIM = load('claim-withdrawals');
 const SCHEDULE = load('schedule-withdrawal');
 const SINCE = load('withdrawn-since');
@@ -68,6 +69,8 @@ export interface WithdrawalRows {
   noteSent(id: string, transaction: string): Promise<void>;
   noteHeight(id: string, transaction: string, height: bigint): Promise<void>;
   markPaid(id: string, transaction: string, height: bigint): Promise<boolean>;
+  /** The gateway submits what its owner was to submit; false where it was to do so already, or it is over. */
+  takeBack(id: string): Promise<boolean>;
   /** Rows that are due, taken for `claimMs`. */
   claim(limit: number, claimMs: number): Promise<readonly Withdrawal[]>;
   schedule(id: string, nextLookAt: number): Promise<void>;
@@ -100,6 +103,7 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
       await database.query(NOTE_HEIGHT, [id, transaction, height, now()]);
     },
     markPaid: (id, transaction, height) => changed(MARK_PAID, [id, transaction, height, now()]),
+    takeBack: (id) => changed(TAKE_BACK, [id, now()]),
     claim: async (limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit])).map(toWithdrawal),
     async schedule(id, nextLookAt) {
       await database.query(SCHEDULE, [id, nextLookAt]);

@@ -2,7 +2,7 @@ import { escrowOf, treasuryOf, type AccountName, type Ledger } from '../ledger.t
 import { formatUsd, type MicroUsd } from '../money.ts';
 import { ChainUnavailable, type Chain, type Payout, type SignedPayout } from './chain.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
-import type { NewWithdrawal, Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
+import type { NewWithdrawal, Withdrawal, WithdrawalRows, WithdrawalState } from './withdrawal-rows.ts';
 
 /** What is on its way out over a chain: no longer its account's, not yet gone from the treasury. */
 export const outgoingOf = (network: string): AccountName => `outgoing:${network}`;
@@ -34,6 +34,8 @@ export interface Withdrawals {
   request(asked: NewWithdrawal): Promise<Withdrawal>;
   /** Gives one back that is not signed yet. null where it is too late. */
   cancel(id: string): Promise<Withdrawal | null>;
+  /** Has the gateway submit one that its owner was to submit: what was handed out pays the same, once. null where there is nothing to submit any more. */
+  submit(id: string): Promise<Withdrawal | null>;
   /** As many steps as can be made now. Rejects with ChainUnavailable. */
   carryOn(withdrawal: Withdrawal): Promise<void>;
   /** Gives back what was taken from a source and is not signed yet. */
@@ -199,6 +201,12 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       return row.reason === CANCELED && (row.state === 'returning' || row.state === 'returned') ? row : null;
     },
 
+    async submit(id) {
+      if (await rows.takeBack(id)) return reread(id);
+      const row = await reread(id);
+      return !row.handedOut && UNDER_WAY.has(row.state) ? row : null;
+    },
+
     async carryOn(withdrawal) {
       await advance(withdrawal, () => false);
     },
@@ -225,5 +233,6 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
 }
 
 const STEPS_MAX = 8;
+const UNDER_WAY: ReadonlySet<WithdrawalState> = new Set(['requested', 'debited', 'queued', 'signed']);
 /** The reason of a withdrawal that its owner took back. */
 export const CANCELED = 'Canceled';

@@ -323,7 +323,9 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           security: SECURITY,
           querystring: {
             type: 'object',
-            properties: { chain: { type: 'boolean', default: false, description: 'Also compares the books with what the treasuries hold on their chains.' } },
+            properties: {
+              chain: { type: 'boolean', default: false, description: 'Also compares the books with what the treasuries hold on their chains.' },
+            },
           },
         },
       },

@@ -171,7 +171,8 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
       {
         schema: {
           summary: 'Withdraw fees',
-          description: 'Pays the operator’s fees to an address. Losses are not taken off them: see `GET /payments`. With an `Idempotency-Key`, repeating it withdraws once.',
+          description:
+            'Pays the operator’s fees to an address. Losses are not taken off them: see `GET /payments`. With an `Idempotency-Key`, repeating it withdraws once.',
           tags: TAGS,
           security: SECURITY,
           body: {
@@ -188,10 +189,21 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
         const amount = amountOf(request.body);
         const lost = -(await of(LOSSES));
         if (lost > 0n && (await of(FEES)) - amount < lost)
-          throw new GatewayError('unprocessable', `Chains took back ${formatUsd(lost)} USDC that were spent: as much of the fees has to stay until it is made good`);
+          throw new GatewayError(
+            'unprocessable',
+            `Chains took back ${formatUsd(lost)} USDC that were spent: as much of the fees has to stay until it is made good`,
+          );
         const id = withdrawalIdOf(OPERATOR, request.headers['idempotency-key']);
         try {
-          const withdrawal = await known.chains.withdrawals.request({ id, network, account: OPERATOR, source: FEES, address: request.body.address, amount, handedOut: false });
+          const withdrawal = await known.chains.withdrawals.request({
+            id,
+            network,
+            account: OPERATOR,
+            source: FEES,
+            address: request.body.address,
+            amount,
+            handedOut: false,
+          });
           return await reply.code(201).send({ data: viewWithdrawal(withdrawal) });
         } catch (error) {
           throw withdrawalError(error);

@@ -60,7 +60,12 @@ export async function auditFunds(funds: Pick<Funds, 'chains' | 'terms'> | null, 
         owed: -(await of(treasuryOf(network))),
         open: { deposits: count('deposits'), unfinal: count('unfinal'), withdrawals: count('withdrawals') },
         halted,
-        error: reserves !== null ? null : error instanceof Error ? error.message : 'the chain does not tell what the treasury held at a height that it has finished',
+        error:
+          reserves !== null
+            ? null
+            : error instanceof Error
+              ? error.message
+              : 'the chain does not tell what the treasury held at a height that it has finished',
       };
     }),
   );

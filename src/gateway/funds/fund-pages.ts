@@ -38,7 +38,8 @@ export async function readPage<T extends Entry>(
   list: (before: Entry | null, limit: number) => Promise<readonly T[]>,
 ): Promise<{ readonly entries: readonly T[]; readonly next: string | null }> {
   const place = before === undefined ? null : await find(before);
-  if (before !== undefined && place === null) throw new GatewayError('invalid_request', 'before must be the next of another page of this list', { param: 'before' });
+  if (before !== undefined && place === null)
+    throw new GatewayError('invalid_request', 'before must be the next of another page of this list', { param: 'before' });
   const entries = await list(place, limit);
   return { entries, next: entries.length === limit ? entries.at(-1)!.id : null };
 }

@@ -90,7 +90,11 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
         try {
           receipt = await take(caller, slip, amount);
         } catch (error) {
-          const resource = () => ({ url: publicAddress(request, publicUrl), description: `Balance of ${formatUsd(amount)} USDC`, mimeType: 'application/json' });
+          const resource = () => ({
+            url: publicAddress(request, publicUrl),
+            description: `Balance of ${formatUsd(amount)} USDC`,
+            mimeType: 'application/json',
+          });
           throw await withTerms(payments, error, { caller, resource });
         }
         // Whoever reads the chain can bring a payment that was taken: it must not tell him what the payer has.

@@ -39,17 +39,22 @@ const walletSchema = {
 /** Adds `/wallets` to `app`, which is behind admission: wallets of an account that is not a wallet's own. What they send is credited to it, and it can withdraw to them. */
 export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admissionOf: (request: FastifyRequest) => Admission): void {
   const { funds, keys, nonces, signIn } = deps;
-  const view = (cooldownMs: number) => ({ wallet, boundAt }: BoundWallet) => ({
-    wallet: toCaip10(wallet),
-    address: shownAddress(ownWallet(wallet)!),
-    bound_at: iso(boundAt),
-    paid_from: iso(boundAt + cooldownMs),
-  });
+  const view =
+    (cooldownMs: number) =>
+    ({ wallet, boundAt }: BoundWallet) => ({
+      wallet: toCaip10(wallet),
+      address: shownAddress(ownWallet(wallet)!),
+      bound_at: iso(boundAt),
+      paid_from: iso(boundAt + cooldownMs),
+    });
 
   /** Throws for an account that is a wallet, which has no use for others. */
   const refuseWallets = ({ account }: Caller): void => {
     if (isWallet(account))
-      throw new GatewayError('invalid_request', `This account is the wallet ${toCaip10(account)}: what it sends is its own, and its money goes back to it. Only accounts without a wallet bind one`);
+      throw new GatewayError(
+        'invalid_request',
+        `This account is the wallet ${toCaip10(account)}: what it sends is its own, and its money goes back to it. Only accounts without a wallet bind one`,
+      );
   };
 
   app.get(
@@ -94,7 +99,9 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       const value = request.body.sign_in;
       const signer = await signedBy(() => signIn.known(value) ?? signIn.verify(value, request.ip));
       if (ownWallet(signer.account)?.network !== null)
-        throw new GatewayError('invalid_request', 'A contract wallet cannot be bound: bind an ordinary one, or sign in with it', { param: 'sign_in' });
+        throw new GatewayError('invalid_request', 'A contract wallet cannot be bound: bind an ordinary one, or sign in with it', {
+          param: 'sign_in',
+        });
       if ((await chains.wallets.list(account)).length >= WALLETS_MAX)
         throw new GatewayError('unprocessable', `An account has at most ${WALLETS_MAX} wallets: remove one that is not used`);
       // What is refused before must not cost the nonce.
@@ -115,7 +122,9 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
         description: 'What it sends from now on is its own. Bound again, it has to wait again.',
         tags: TAGS,
         params: { type: 'object', required: ['id'], properties: { id: { type: 'string', description: 'The wallet in CAIP-10.' } } },
-        response: { 200: oneOf({ type: 'object', required: ['wallet', 'deleted'], properties: { wallet: { type: 'string' }, deleted: { type: 'boolean' } } }) },
+        response: {
+          200: oneOf({ type: 'object', required: ['wallet', 'deleted'], properties: { wallet: { type: 'string' }, deleted: { type: 'boolean' } } }),
+        },
       },
     },
     async (request) => {
@@ -134,7 +143,8 @@ async function signedBy<T>(check: () => T | Promise<T>): Promise<T> {
   try {
     return await check();
   } catch (error) {
-    if (error instanceof GatewayError && error.code === 'unauthorized') throw new GatewayError('invalid_request', error.message, { param: 'sign_in', cause: error });
+    if (error instanceof GatewayError && error.code === 'unauthorized')
+      throw new GatewayError('invalid_request', error.message, { param: 'sign_in', cause: error });
     throw error;
   }
 }

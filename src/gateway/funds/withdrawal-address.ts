@@ -21,7 +21,8 @@ export interface AddressQuestion {
 export async function withdrawalAddress({ account, network, asked, wallets, cooldownMs, now }: AddressQuestion): Promise<string> {
   const family = familyOf(network);
   const wanted = asked === undefined ? null : family === 'solana' ? asked : parseEvmAddress(asked);
-  if (asked !== undefined && wanted === null) throw refused('address must be an EVM address: 0x and 40 hex digits, in lower case or with their checksum');
+  if (asked !== undefined && wanted === null)
+    throw refused('address must be an EVM address: 0x and 40 hex digits, in lower case or with their checksum');
 
   const own = ownWallet(account);
   if (own !== null) {
@@ -46,9 +47,13 @@ export async function withdrawalAddress({ account, network, asked, wallets, cool
     throw refused(`This account has no wallet on ${network}: bind ${kind} wallet to it first, with POST /api/v1/wallets`);
   }
   if (chosen.from > now)
-    throw new GatewayError('permission_denied', `The wallet ${shownAddress(chosen)} was bound a short time ago: it is paid from ${iso(chosen.from)} on`, {
-      param: 'address',
-    });
+    throw new GatewayError(
+      'permission_denied',
+      `The wallet ${shownAddress(chosen)} was bound a short time ago: it is paid from ${iso(chosen.from)} on`,
+      {
+        param: 'address',
+      },
+    );
   return shownAddress(chosen);
 }
 

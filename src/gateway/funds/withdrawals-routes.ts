@@ -77,7 +77,11 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
           properties: {
             network: { type: 'string', maxLength: 64, description: 'CAIP-2, one of `/payments/chains`.' },
             ...amountProperties,
-            source: { type: 'string', enum: ['balance', 'earnings'], description: 'What it is taken from: your balance, or what you earned as a provider.' },
+            source: {
+              type: 'string',
+              enum: ['balance', 'earnings'],
+              description: 'What it is taken from: your balance, or what you earned as a provider.',
+            },
             address: { type: 'string', maxLength: 64, description: 'Where there are several to choose from.' },
             submit: {
               type: 'string',
@@ -102,7 +106,11 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
       const amount = amountOf(body);
       const handedOut = body.submit === 'self';
       if (handedOut && familyOf(network) !== 'eip155')
-        throw new GatewayError('invalid_request', `submit must be gateway on ${network}: only EVM networks have authorizations that others can submit`, { param: 'submit' });
+        throw new GatewayError(
+          'invalid_request',
+          `submit must be gateway on ${network}: only EVM networks have authorizations that others can submit`,
+          { param: 'submit' },
+        );
       const { wallets } = known.chains;
       const address = await withdrawalAddress({ account, network, asked: body.address, wallets, cooldownMs: known.cooldownMs, now: now() });
       const id = withdrawalIdOf(account, request.headers['idempotency-key']);

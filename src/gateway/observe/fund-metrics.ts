@@ -11,7 +11,12 @@ export interface FundFigures {
     readonly booked: bigint | null;
     readonly halted: boolean;
   }[];
-  readonly open: readonly { readonly network: string; readonly kind: 'deposits' | 'unfinal' | 'withdrawals'; readonly count: number; readonly oldest: number }[];
+  readonly open: readonly {
+    readonly network: string;
+    readonly kind: 'deposits' | 'unfinal' | 'withdrawals';
+    readonly count: number;
+    readonly oldest: number;
+  }[];
 }
 
 export interface FundMetricsOptions {
@@ -38,7 +43,13 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
       .catch(() => null)
       .finally(() => setImmediate(() => (asked = null))));
 
-  const gauge = (name: string, help: string, labelNames: readonly string[], samples: (of: FundFigures) => Iterable<Sample>, aggregator: 'max' | 'min' = 'max'): void => {
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    samples: (of: FundFigures) => Iterable<Sample>,
+    aggregator: 'max' | 'min' = 'max',
+  ): void => {
     registry.registerMetric(
       new Gauge({
         name,
@@ -68,12 +79,43 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
     of.chains.map(({ network }): Sample => [{ network }, value(openOf(of, network, 'withdrawals'))]);
 
   const money = (amount: bigint | null) => (amount === null ? null : Number(amount));
-  gauge('tollgate_treasury_held_micro_usd', 'What the treasury held when it was last compared with the books, in micro-USD', ['network'], ofChains((one) => money(one.held)));
-  gauge('tollgate_treasury_booked_micro_usd', 'What the books said then that it holds, in micro-USD', ['network'], ofChains((one) => money(one.booked)));
-  gauge('tollgate_chain_answers', '1 while the chain answers this gateway', ['network'], ofChains((one) => (one.answers ? 1 : 0)), 'min');
-  gauge('tollgate_withdrawals_halted', '1 while nothing is paid out over the chain', ['network'], ofChains((one) => (one.halted ? 1 : 0)));
-  gauge('tollgate_deposits_open', 'Deposits that wait: unknown, for their chain to show them; unfinal, credited, for it to make them final', ['network', 'kind'], ofDeposits(({ count }) => count));
+  gauge(
+    'tollgate_treasury_held_micro_usd',
+    'What the treasury held when it was last compared with the books, in micro-USD',
+    ['network'],
+    ofChains((one) => money(one.held)),
+  );
+  gauge(
+    'tollgate_treasury_booked_micro_usd',
+    'What the books said then that it holds, in micro-USD',
+    ['network'],
+    ofChains((one) => money(one.booked)),
+  );
+  gauge(
+    'tollgate_chain_answers',
+    '1 while the chain answers this gateway',
+    ['network'],
+    ofChains((one) => (one.answers ? 1 : 0)),
+    'min',
+  );
+  gauge(
+    'tollgate_withdrawals_halted',
+    '1 while nothing is paid out over the chain',
+    ['network'],
+    ofChains((one) => (one.halted ? 1 : 0)),
+  );
+  gauge(
+    'tollgate_deposits_open',
+    'Deposits that wait: unknown, for their chain to show them; unfinal, credited, for it to make them final',
+    ['network', 'kind'],
+    ofDeposits(({ count }) => count),
+  );
   gauge('tollgate_deposits_oldest_seconds', 'Age of the oldest of them', ['network', 'kind'], ofDeposits(age));
-  gauge('tollgate_withdrawals_open', 'Withdrawals that are not at their end', ['network'], ofWithdrawals(({ count }) => count));
+  gauge(
+    'tollgate_withdrawals_open',
+    'Withdrawals that are not at their end',
+    ['network'],
+    ofWithdrawals(({ count }) => count),
+  );
   gauge('tollgate_withdrawals_oldest_seconds', 'Age of the oldest of them', ['network'], ofWithdrawals(age));
 }

@@ -35,7 +35,10 @@ export function createLogger(
     config.adminKey,
     config.cluster.secret,
     ...config.services.map(({ target }) => (target.kind === 'http' ? target.apiKey : null)),
-    ...config.chains.flatMap(({ rpcUrl, payments }) => [rpcUrl, payments !== null && 'privateKey' in payments.treasury ? payments.treasury.privateKey : null]),
+    ...config.chains.flatMap(({ rpcUrl, payments }) => [
+      rpcUrl,
+      payments !== null && 'privateKey' in payments.treasury ? payments.treasury.privateKey : null,
+    ]),
     passwordOf(config.databaseUrl),
     passwordOf(config.redisUrl),
   ]);

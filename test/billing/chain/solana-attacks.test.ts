@@ -159,6 +159,11 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     instructions: () => with_({ programAddress: LIGHTHOUSE, accounts: [account(ataOf(treasury()), 1)], data: Uint8Array.of(0) }),
     says: /payer's own accounts/,
   },
+  'more assertions than a wallet adds': {
+    instructions: () =>
+      with_(...[1, 2, 3, 4].map((at) => ({ programAddress: LIGHTHOUSE, accounts: [account(ataOf(thief.address), 0)], data: Uint8Array.of(at) }))),
+    says: /4 Lighthouse assertions/,
+  },
   'a program of the payer’s own': {
     instructions: () => with_({ programAddress: accomplice.address, data: Uint8Array.of(1) }),
     says: /calls the program/,

@@ -122,7 +122,10 @@ unfinal_max = 0\nconfirmations = 3\nfinality = 64\nwithdrawal_min = 5\nwithdrawa
   });
 
   test('an asset of its own needs its whole domain', () => {
-    expect(problemsOf(chain(OTHER, URL, `${EVM_KEY}\n${TOKEN}`))).toMatchObject([{ key: 'chains[0].asset_name' }, { key: 'chains[0].asset_version' }]);
+    expect(problemsOf(chain(OTHER, URL, `${EVM_KEY}\n${TOKEN}`))).toMatchObject([
+      { key: 'chains[0].asset_name' },
+      { key: 'chains[0].asset_version' },
+    ]);
     expect(problemsOf(chain(BASE, URL, `${EVM_KEY}\n${TOKEN}`))).toHaveLength(2);
   });
 });

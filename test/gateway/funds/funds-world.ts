@@ -85,7 +85,11 @@ ${options.chain ?? ''}
 `,
   });
 
-  const call: FundsWorld['call'] = async <T>(method: string, path: string, { headers = {}, body }: { headers?: Record<string, string>; body?: unknown } = {}) => {
+  const call: FundsWorld['call'] = async <T>(
+    method: string,
+    path: string,
+    { headers = {}, body }: { headers?: Record<string, string>; body?: unknown } = {},
+  ) => {
     const response = await fetch(spine.url + path, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -130,4 +134,3 @@ ${options.chain ?? ''}
     },
   };
 }
-

@@ -50,7 +50,11 @@ test('the operator sees the books, the metrics show them, and an audit compares 
   const chain = { network: world.network, treasury: world.treasury, halted: null };
   expect((await world.admin('GET', '/audit?chain=true')).body.data).toMatchObject({
     ok: true,
-    chains: { ok: true, chains: [{ ...chain, ok: true, held: 3_000_000, booked: 3_000_000, difference: 0, owed: 3_000_000, error: null }], losses: 0 },
+    chains: {
+      ok: true,
+      chains: [{ ...chain, ok: true, held: 3_000_000, booked: 3_000_000, difference: 0, owed: 3_000_000, error: null }],
+      losses: 0,
+    },
   });
   expect((await world.admin('GET', '/audit')).body.data).not.toHaveProperty('chains');
   expect((await world.admin('GET', '/payments')).body.data).toMatchObject({
@@ -86,11 +90,25 @@ describe('a gateway whose chain', () => {
   });
 
   test.each([
-    ['is another one', { RPC_URL: '{anvil}', TREASURY_KEY }, (toml: string) => toml.replace(/eip155:\d+/, 'eip155:424242'), 'is of chain eip155:84532'],
-    ['has another asset', { RPC_URL: '{anvil}', TREASURY_KEY }, (toml: string) => toml.replace(/asset_version = ".*"/, 'asset_version = "9"'), 'EIP-712 domain'],
+    [
+      'is another one',
+      { RPC_URL: '{anvil}', TREASURY_KEY },
+      (toml: string) => toml.replace(/eip155:\d+/, 'eip155:424242'),
+      'is of chain eip155:84532',
+    ],
+    [
+      'has another asset',
+      { RPC_URL: '{anvil}', TREASURY_KEY },
+      (toml: string) => toml.replace(/asset_version = ".*"/, 'asset_version = "9"'),
+      'EIP-712 domain',
+    ],
     ['has no usable key', { RPC_URL: '{anvil}', TREASURY_KEY: '0'.repeat(64) }, (toml: string) => toml, 'The treasury of'],
   ])('%s does not start', async (_what, env, change, says) => {
-    const starting = startSpine({ credit: '0', env: { ...env, RPC_URL: env.RPC_URL.replace('{anvil}', world.anvil.url) }, toml: change(chainToml()) });
+    const starting = startSpine({
+      credit: '0',
+      env: { ...env, RPC_URL: env.RPC_URL.replace('{anvil}', world.anvil.url) },
+      toml: change(chainToml()),
+    });
     await expect(starting).rejects.toMatchObject({ name: 'PaymentsSetupError', message: expect.stringContaining(says) });
   });
 });
@@ -100,7 +118,11 @@ test('a development gateway warns that play money could leave it, and play money
   try {
     expect(spine.logs.some((line) => line.includes('a development gateway with chains'))).toBe(true);
     const body = JSON.stringify({ network: world.network, amount_usd: 1, source: 'balance' });
-    const answer = await fetch(`${spine.url}/withdrawals`, { method: 'POST', headers: { ...bearer(spine.key), 'content-type': 'application/json' }, body });
+    const answer = await fetch(`${spine.url}/withdrawals`, {
+      method: 'POST',
+      headers: { ...bearer(spine.key), 'content-type': 'application/json' },
+      body,
+    });
     expect([answer.status, await answer.json()]).toMatchObject([403, { error: { message: expect.stringContaining('play money') } }]);
   } finally {
     await spine.stop();

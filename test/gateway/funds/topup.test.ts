@@ -67,7 +67,13 @@ describe('credits', () => {
 
     const id = paid.body.data['deposit'] as string;
     const shown = await world.call('GET', `/deposits/${encodeURIComponent(id)}`, { headers: bearer(world.spine.key) });
-    expect(shown.body.data).toMatchObject({ id, status: 'final', account: world.spine.account, payer: payer.address, credited_micro_usdc: 1_500_000 });
+    expect(shown.body.data).toMatchObject({
+      id,
+      status: 'final',
+      account: world.spine.account,
+      payer: payer.address,
+      credited_micro_usdc: 1_500_000,
+    });
   });
 
   test('the wallet that is signed in, and not with what another one pays', async () => {

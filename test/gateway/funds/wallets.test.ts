@@ -32,8 +32,14 @@ test('a wallet is bound by its signature, and told with when it is paid', async 
   expect(from - at).toBe(3_600_000);
   expect((await world.call<List>('GET', '/wallets', { headers: bearer(key) })).body.data).toEqual([body.data]);
 
-  const early = await world.call('POST', '/withdrawals', { headers: bearer(key), body: { network: world.network, amount_usd: 1, source: 'balance' } });
-  expect(early).toMatchObject({ status: 403, body: { error: { param: 'address', message: expect.stringContaining(body.data['paid_from'] as string) } } });
+  const early = await world.call('POST', '/withdrawals', {
+    headers: bearer(key),
+    body: { network: world.network, amount_usd: 1, source: 'balance' },
+  });
+  expect(early).toMatchObject({
+    status: 403,
+    body: { error: { param: 'address', message: expect.stringContaining(body.data['paid_from'] as string) } },
+  });
   const elsewhere = { network: world.network, amount_usd: 1, source: 'balance', address: evmWallet().address };
   expect(await world.call('POST', '/withdrawals', { headers: bearer(key), body: elsewhere })).toMatchObject({
     status: 400,
@@ -41,7 +47,10 @@ test('a wallet is bound by its signature, and told with when it is paid', async 
   });
 
   const other = await world.spine.tenant('thief', '0');
-  expect(await bind(other.key, await envelope(wallet))).toMatchObject({ status: 422, body: { error: { message: expect.stringContaining('another account') } } });
+  expect(await bind(other.key, await envelope(wallet))).toMatchObject({
+    status: 422,
+    body: { error: { message: expect.stringContaining('another account') } },
+  });
   const path = `/wallets/${encodeURIComponent(`${world.network}:${wallet.address}`)}`;
   expect((await world.call('DELETE', path, { headers: bearer(other.key) })).status).toBe(404);
   expect((await world.call('DELETE', path, { headers: bearer(key) })).body.data).toMatchObject({ deleted: true });
@@ -53,11 +62,18 @@ describe('nothing is bound', () => {
     ['without a nonce of the gateway', (wallet: TestWallet) => presign(wallet).then(encodeEnvelope), 'nonce'],
     ['with a nonce of its own', (wallet: TestWallet) => presign(wallet, { nonce: 'abcdefgh12345678' }).then(encodeEnvelope), 'nonce'],
     ['for another domain', async (wallet: TestWallet) => envelope(wallet, { domain: 'elsewhere.test' }), 'elsewhere.test'],
-    ['that another wallet signed', async (wallet: TestWallet) => encodeEnvelope({ ...(await presign(evmWallet(), { nonce: await world.nonce(), address: wallet.address })) }), 'signed by'],
+    [
+      'that another wallet signed',
+      async (wallet: TestWallet) => encodeEnvelope({ ...(await presign(evmWallet(), { nonce: await world.nonce(), address: wallet.address })) }),
+      'signed by',
+    ],
     ['of what is no envelope', async () => '!', 'base64'],
   ])('%s', async (_what, made, says) => {
     const { key } = await world.spine.tenant(`refused-${says.replace(/\W/g, '')}-${Math.random().toString(36).slice(2, 8)}`, '0');
-    expect(await bind(key, await made(evmWallet()))).toMatchObject({ status: 400, body: { error: { param: 'sign_in', message: expect.stringContaining(says) } } });
+    expect(await bind(key, await made(evmWallet()))).toMatchObject({
+      status: 400,
+      body: { error: { param: 'sign_in', message: expect.stringContaining(says) } },
+    });
     expect((await world.call<List>('GET', '/wallets', { headers: bearer(key) })).body.data).toEqual([]);
   });
 
@@ -85,7 +101,10 @@ describe('what is sent by a plain transfer', () => {
     const wallet = await world.wallet();
     await bind(key, await envelope(wallet));
     await world.token.transfer(wallet.signer, world.treasury, 3_000_000n);
-    await world.until(() => balanceOf(account), (available) => available === 3_000_000n);
+    await world.until(
+      () => balanceOf(account),
+      (available) => available === 3_000_000n,
+    );
     const { body } = await world.call<List>('GET', '/deposits', { headers: bearer(key) });
     expect(body.data).toMatchObject([{ status: 'final', payer: wallet.address, credited_micro_usdc: 3_000_000, account }]);
   });
@@ -102,7 +121,10 @@ describe('what is sent by a plain transfer', () => {
     expect(await balanceOf(wallet.account)).toBe(2_000_000n);
     // From then on it is known.
     await world.token.transfer(wallet.signer, world.treasury, 1_000_000n);
-    await world.until(() => balanceOf(wallet.account), (available) => available === 3_000_000n);
+    await world.until(
+      () => balanceOf(wallet.account),
+      (available) => available === 3_000_000n,
+    );
   });
 
   test('is given by the operator to whom it belongs, once', async () => {
@@ -112,7 +134,10 @@ describe('what is sent by a plain transfer', () => {
     const list = await world.until(suspended, (entries) => entries.some(({ payer }) => payer === wallet.address));
     const { id } = list.find(({ payer }) => payer === wallet.address)!;
     const path = `/deposits/${encodeURIComponent(id)}/attribute`;
-    expect(await world.admin('POST', path, { account: 'tollgate:local:nobody' })).toMatchObject({ status: 400, body: { error: { param: 'account' } } });
+    expect(await world.admin('POST', path, { account: 'tollgate:local:nobody' })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'account' } },
+    });
     await world.admin('POST', '/accounts', { account });
     expect((await world.call('GET', `/deposits/${encodeURIComponent(id)}`, { headers: bearer(key) })).status).toBe(404);
     expect(await world.admin('POST', path, { account })).toMatchObject({ status: 200, body: { data: { account, credited_usd: '4' } } });

@@ -48,7 +48,17 @@ describe('a wallet', () => {
     const asked = await withdraw(headers, { amount_usd: '2.5' });
     expect(asked).toMatchObject({
       status: 201,
-      body: { data: { status: 'pending', network: world.network, address: wallet.address, source: 'balance', amount_micro_usdc: 2_500_000, submit: 'gateway', authorization: null } },
+      body: {
+        data: {
+          status: 'pending',
+          network: world.network,
+          address: wallet.address,
+          source: 'balance',
+          amount_micro_usdc: 2_500_000,
+          submit: 'gateway',
+          authorization: null,
+        },
+      },
     });
     expect(await withdraw(headers)).toMatchObject({ status: 401, body: { error: { message: expect.stringContaining('was used before') } } });
     expect(await paidOut(asked.body.data.id, wallet.headers)).toMatchObject({ transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
@@ -84,7 +94,9 @@ describe('a wallet', () => {
     const other = await asked('b');
     expect(other.body.data.id).not.toBe(first.body.data.id);
     const { body } = await world.call<{ data: Body['data'][]; next: string | null }>('GET', '/withdrawals?limit=1', { headers: wallet.headers });
-    const rest = await world.call<{ data: Body['data'][]; next: string | null }>('GET', `/withdrawals?limit=1&before=${body.next}`, { headers: wallet.headers });
+    const rest = await world.call<{ data: Body['data'][]; next: string | null }>('GET', `/withdrawals?limit=1&before=${body.next}`, {
+      headers: wallet.headers,
+    });
     expect([...body.data, ...rest.body.data].map(({ id }) => id)).toEqual([other.body.data.id, first.body.data.id]);
   });
 
@@ -92,11 +104,17 @@ describe('a wallet', () => {
     const wallet = await funded();
     const asked = async (body: object) => withdraw(await world.fresh(wallet), body);
     expect(await asked({ amount_usd: '5.000001' })).toMatchObject({ status: 402, body: { error: { type: 'insufficient_balance' } } });
-    expect(await asked({ amount_usd: '0.05' })).toMatchObject({ status: 400, body: { error: { param: 'amount_usd', message: expect.stringContaining('0.1') } } });
+    expect(await asked({ amount_usd: '0.05' })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'amount_usd', message: expect.stringContaining('0.1') } },
+    });
     const daily = await asked({ amount_usd: 7 });
     expect(daily).toMatchObject({ status: 429, body: { error: { type: 'rate_limit_exceeded' } } });
     expect(daily.headers.get('retry-after')).not.toBeNull();
-    expect(await asked({ network: 'eip155:1' })).toMatchObject({ status: 400, body: { error: { param: 'network', message: expect.stringContaining(world.network) } } });
+    expect(await asked({ network: 'eip155:1' })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'network', message: expect.stringContaining(world.network) } },
+    });
     expect(await asked({ source: 'fees' })).toMatchObject({ status: 400, body: { error: { param: 'source' } } });
     expect((await world.call('GET', '/session/balance', { headers: wallet.headers })).body).toMatchObject({ balance_usd: '5' });
   });
@@ -130,7 +148,10 @@ describe('a wallet', () => {
     const wallet = await funded();
     const { id } = (await withdraw(await world.fresh(wallet))).body.data;
     await paidOut(id, wallet.headers);
-    expect(await world.call('POST', `/withdrawals/${id}/cancel`, { headers: wallet.headers })).toMatchObject({ status: 422, body: { error: { type: 'unprocessable' } } });
+    expect(await world.call('POST', `/withdrawals/${id}/cancel`, { headers: wallet.headers })).toMatchObject({
+      status: 422,
+      body: { error: { type: 'unprocessable' } },
+    });
 
     // What its chain may still undo keeps the money here.
     const { database } = world.spine.app;
@@ -146,7 +167,10 @@ describe('a wallet', () => {
     const wallet = await funded();
     const { database } = world.spine.app;
     await database.query({ name: 'test/halt', text: "UPDATE chains SET halted = 'a test'" });
-    expect(await withdraw(await world.fresh(wallet))).toMatchObject({ status: 503, body: { error: { message: expect.stringContaining('stopped') } } });
+    expect(await withdraw(await world.fresh(wallet))).toMatchObject({
+      status: 503,
+      body: { error: { message: expect.stringContaining('stopped') } },
+    });
     await database.query({ name: 'test/go-on', text: 'UPDATE chains SET halted = NULL' });
   });
 });
@@ -167,7 +191,10 @@ test('a provider withdraws what it earned', async () => {
 
 describe('an API key', () => {
   test('without a bound wallet has nowhere to go', async () => {
-    expect(await withdraw(bearer(world.spine.key))).toMatchObject({ status: 400, body: { error: { param: 'address', message: expect.stringContaining('/api/v1/wallets') } } });
+    expect(await withdraw(bearer(world.spine.key))).toMatchObject({
+      status: 400,
+      body: { error: { param: 'address', message: expect.stringContaining('/api/v1/wallets') } },
+    });
   });
 
   test.each([

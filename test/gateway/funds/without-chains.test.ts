@@ -37,7 +37,10 @@ test.each([
     headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
     ...(body ? { body: JSON.stringify(body) } : {}),
   });
-  expect([answer.status, await answer.json()]).toMatchObject([404, { error: { type: 'not_found', message: expect.stringContaining('no money over chains') } }]);
+  expect([answer.status, await answer.json()]).toMatchObject([
+    404,
+    { error: { type: 'not_found', message: expect.stringContaining('no money over chains') } },
+  ]);
 });
 
 test('there is nothing to pay with, to compare or to measure', async () => {
@@ -68,7 +71,9 @@ test('and nothing of the chains or their libraries is loaded', () => {
     const output = execFileSync(process.execPath, ['--input-type=module', '-e', PROBE, root, data], { encoding: 'utf8', cwd: root });
     const loaded = JSON.parse(output.trim().split('\n').at(-1)!) as string[];
     expect(loaded.some((url) => url.endsWith('/src/app-payments.ts'))).toBe(true);
-    expect(loaded.filter((url) => /node_modules\/(@x402|@solana|@solana-program)\/|billing\/chain\/(chains|evm|solana)|src\/provide\//.test(url))).toEqual([]);
+    expect(
+      loaded.filter((url) => /node_modules\/(@x402|@solana|@solana-program)\/|billing\/chain\/(chains|evm|solana)|src\/provide\//.test(url)),
+    ).toEqual([]);
   } finally {
     rmSync(data, { recursive: true });
   }
