@@ -4,7 +4,7 @@ import bs58 from 'bs58';
 import nacl from 'tweetnacl';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startAnvil } from '../../test/support/chain/anvil.ts';
-import { deployEvmToken } from '../../test/support/chain/evm-token.ts';
+import { BASE_SEPOLIA_USDC, deployEvmToken } from '../../test/support/chain/evm-token.ts';
 import { startSolanaTwin } from '../../test/support/chain/solana-twin.ts';
 
 /** A wallet of either family. */
@@ -19,8 +19,6 @@ export interface DemoChain {
   /** CAIP-2. */
   readonly network: string;
   readonly rpcUrl: string;
-  /** Lines for the chain's block in a gateway's configuration. */
-  readonly settings: string;
   wallet(): Promise<DemoWallet>;
   /** Micro-USD out of nowhere. */
   mint(to: string, amount: bigint): Promise<void>;
@@ -34,13 +32,12 @@ export interface DemoChain {
 
 export async function startEvm(): Promise<DemoChain> {
   const anvil = await startAnvil();
-  const token = await deployEvmToken(anvil);
+  const token = await deployEvmToken(anvil, { at: BASE_SEPOLIA_USDC });
   await anvil.mine(3);
   return {
     title: 'Base Sepolia (anvil)',
     network: 'eip155:84532',
     rpcUrl: anvil.url,
-    settings: `asset = "${token.address}"\nasset_name = "${token.name}"\nasset_version = "${token.version}"`,
     async wallet() {
       const privateKey = generatePrivateKey();
       return { address: privateKeyToAccount(privateKey).address, privateKey };
@@ -54,12 +51,11 @@ export async function startEvm(): Promise<DemoChain> {
 }
 
 export async function startSolana(): Promise<DemoChain> {
-  const twin = await startSolanaTwin({ finalizeAfter: 4 });
+  const twin = await startSolanaTwin({ slotMs: 50 });
   return {
     title: 'Solana devnet (litesvm)',
     network: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
     rpcUrl: twin.url,
-    settings: '',
     async wallet() {
       const { secretKey } = nacl.sign.keyPair();
       const { address } = await createKeyPairSignerFromBytes(secretKey);
@@ -68,7 +64,7 @@ export async function startSolana(): Promise<DemoChain> {
     mint: async (to, amount) => twin.fundUsdc(to, amount),
     fuel: async (address) => twin.fundSol(address),
     balanceOf: async (address) => twin.chain.tokens(address),
-    finalize: async () => twin.advance(6),
+    finalize: async () => twin.advance(70),
     stop: () => twin.close(),
   };
 }

@@ -18,7 +18,7 @@ import { privateKeyToAccount } from 'viem/accounts';
 import { loadWallet, signInHeader } from '../../src/provide/wallet/index.ts';
 import { startEvm, startSolana, type DemoChain, type DemoWallet } from './chains.ts';
 import { startModel } from './model.ts';
-import { startProgram } from './program.ts';
+import { freePort, startProgram } from './program.ts';
 
 const MODEL = 'delphi/oracle';
 const PURSE = 5_000_000n;
@@ -42,7 +42,6 @@ rpc_url = "${chain.rpcUrl}"
 private_key = "${treasury.privateKey}"
 min_topup = 0.50
 withdrawal_min = 0.000001
-${chain.settings}
 `,
     )
     .join('');
@@ -188,11 +187,22 @@ interface Withdrawal {
   readonly transaction: string | null;
 }
 
+/** A treasury on Solana gets its token account with the first start, which takes its finality. */
+async function untilChainsAnswer(url: string): Promise<void> {
+  for (;;) {
+    const { data } = await json<{ data: { answers: boolean }[] }>(await fetch(`${url}/api/v1/payments/chains`));
+    if (data.every(({ answers }) => answers)) return;
+    await pause(100);
+  }
+}
+
 /** What a provider has earned, once the last call is settled. */
 async function untilEarned(account: Signer): Promise<number> {
   for (;;) {
-    const { data } = await json<{ data: { earnings_micro_usdc: number } }>(await fetch(`${account.url}/api/v1/provider/earnings`, { headers: await signIn(account) }));
-    if (data.earnings_micro_usdc > 0) return data.earnings_micro_usdc;
+    const { available_micro_usdc: available } = await json<{ available_micro_usdc: number }>(
+      await fetch(`${account.url}/api/v1/provider/earnings`, { headers: await signIn(account) }),
+    );
+    if (available > 0) return available;
     await pause(100);
   }
 }
@@ -226,14 +236,16 @@ try {
   const data = join(dir, 'data');
   const file = join(dir, 'tollgate.toml');
   await writeFile(file, gatewayFile(actors), { mode: 0o600 });
-  const gateway = await startProgram(['start', '--config', file, '--data', data, '--host', '127.0.0.1', '--port', '0'], 'Ctrl-C stops it', stop.signal);
+  const gateway = await startProgram(['start', '--config', file, '--data', data, '--host', '127.0.0.1', '--port', String(await freePort())], 'Ctrl-C stops it', stop.signal);
   ends.push(() => gateway.close());
   const { base_url: url } = JSON.parse(await readFile(join(data, 'dev.json'), 'utf8')) as { base_url: string };
+
+  await untilChainsAnswer(url);
 
   const provider = await chains[0]!.wallet();
   const providerConfig = join(dir, 'provider.toml');
   await writeFile(providerConfig, providerFile(url, provider, chains[0]!.network, model.url), { mode: 0o600 });
-  const proxy = await startProgram(['provide', '--config', providerConfig], 'ready', stop.signal);
+  const proxy = await startProgram(['provide', '--config', providerConfig], 'ready: calls can come', stop.signal);
   ends.push(() => proxy.close());
   await Promise.race([show(url, actors, provider, paint), once(stop.signal, 'abort')]);
 } catch (error) {

@@ -65,7 +65,15 @@ export async function runCli(argv: readonly string[]): Promise<number> {
 }
 
 /** Errors of the rooms below whose message is written for people. By name, so that no room is loaded for it. */
-const EXPLAINED: ReadonlySet<string> = new Set(['ConfigError', 'DatabaseError', 'GatewayError', 'IdentityError', 'MoneyError', 'PaymentsSetupError', 'WalletError']);
+const EXPLAINED: ReadonlySet<string> = new Set([
+  'ConfigError',
+  'DatabaseError',
+  'GatewayError',
+  'IdentityError',
+  'MoneyError',
+  'PaymentsSetupError',
+  'WalletError',
+]);
 
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT;

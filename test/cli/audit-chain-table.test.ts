@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { chainAuditView, showChains } from '../../src/cli/audit-chains.ts';
 import type { AuditedChain, ChainAudit } from '#gateway';
 
-const plain = (_style: unknown, text: string) => text;
+const plain = (_style: unknown, text: string): string => text;
 
 const chain = (changes: Partial<AuditedChain> = {}): AuditedChain => ({
   network: 'eip155:8453',
@@ -20,7 +20,7 @@ const chain = (changes: Partial<AuditedChain> = {}): AuditedChain => ({
   ...changes,
 });
 const show = (chains: readonly AuditedChain[], changes: Partial<ChainAudit> = {}) =>
-  showChains(chainAuditView({ ok: true, chains, suspense: 0n, fees: 1_000_000n, losses: 0n, operator: 0n, ...changes }), plain as never);
+  showChains(chainAuditView({ ok: true, chains, suspense: 0n, fees: 1_000_000n, losses: 0n, operator: 0n, ...changes }), plain);
 
 test('a chain that is right', () => {
   expect(show([chain()])).toBe(

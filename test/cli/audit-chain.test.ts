@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startAnvil, type Anvil } from '../support/chain/anvil.ts';
 import { deployEvmToken, freshKey, type EvmToken } from '../support/chain/evm-token.ts';
@@ -34,6 +35,16 @@ asset = "${token.address}"\nasset_name = "${token.name}"\nasset_version = "${tok
   return { treasury, file, env };
 }
 
+/** One statement on the database of the gateway that does not run. */
+function change(sql: string): number {
+  const database = new DatabaseSync(join(place.data, 'tollgate.db'));
+  try {
+    return Number(database.prepare(sql).run().changes);
+  } finally {
+    database.close();
+  }
+}
+
 const rowOf = (output: string) =>
   output
     .split('\n')
@@ -50,6 +61,9 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   gateway.signal('SIGTERM');
   await gateway.exited;
 
+  // What waits to be paid out waits on: who looks at the books moves nothing.
+  change(`INSERT INTO withdrawals (id, network, account, source, address, amount, handed_out, state, created_at, updated_at, next_look_at, looks)
+    VALUES ('w', 'eip155:${anvil.chainId}', 'a', 'escrow:a', '${freshKey().address}', 1, 0, 'queued', 0, 0, 0, 0)`);
   const sender = freshKey();
   await token.mint(sender.address, 1_000_000n);
   await token.transfer(sender, treasury.address, 1_000_000n);
@@ -64,6 +78,8 @@ test('tollgate audit --chain holds the books against the treasury, with and with
       chains: [{ treasury: treasury.address, owed: 3_000_000, held: 3_000_000, booked: 3_000_000, difference: 0 }],
     },
   });
+
+  expect(change("DELETE FROM withdrawals WHERE id = 'w' AND state = 'queued'")).toBe(1);
 
   const away = await place.run(['audit', '--chain', '--config', file], { ...env, RPC_URL: 'http://127.0.0.1:9' });
   expect(away).toMatchObject({ code: 2, output: expect.stringContaining('could not be compared') });

@@ -52,7 +52,12 @@ export interface TokenOptions {
   readonly name?: string;
   readonly version?: string;
   readonly decimals?: number;
+  /** Where it is, such as where clients of x402 know USDC; any other place without. */
+  readonly at?: Hex;
 }
+
+/** USDC of Base Sepolia, the only token that clients of x402 pay with there by themselves. */
+export const BASE_SEPOLIA_USDC: Hex = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 
 /** The first of anvil's own accounts: rich, and nobody's treasury. */
 const DEPLOYER = mnemonicToAccount('test test test test test test test test test test test junk');
@@ -74,7 +79,9 @@ const TYPES = {
 export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): Promise<EvmToken> {
   const { hostile = false, name = 'USDC', version = '2', decimals = 6 } = options;
   const { abi } = artefact(hostile ? 'HostileUsdc' : 'TestUsdc');
-  const address = await deployContract(anvil, hostile ? 'HostileUsdc' : 'TestUsdc', hostile ? [name, version] : [name, version, decimals]);
+  const deployed = await deployContract(anvil, hostile ? 'HostileUsdc' : 'TestUsdc', hostile ? [name, version] : [name, version, decimals]);
+  const { at: address = deployed } = options;
+  if (address !== deployed) await anvil.rpc('anvil_setCode', [address, await anvil.rpc('eth_getCode', [deployed, 'latest'])]);
   const send = senderOf(anvil);
   const write = (functionName: string, args: readonly unknown[]) => send({ to: address, data: encodeFunctionData({ abi, functionName, args }) });
   const domain = { name, version, chainId: anvil.chainId, verifyingContract: address };

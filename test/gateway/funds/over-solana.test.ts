@@ -1,0 +1,82 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ataOf, DEVNET } from '../../support/chain/solana-accounts.ts';
+import { startSolanaTwin, type SolanaTwin } from '../../support/chain/solana-twin.ts';
+import { newPayer, payAsClient, type Payer } from '../../support/chain/solana-wallet.ts';
+import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { signInHeaders, solanaWallet } from '../../support/wallets.ts';
+import { bearer, termsOf, type Body } from './funds-world.ts';
+
+// The same ways of money over Solana, with the treasury in a file.
+
+let twin: SolanaTwin;
+let treasury: Payer;
+let spine: Spine;
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-treasury-'));
+  twin = await startSolanaTwin({ finalizeAfter: 4, slotMs: 20 });
+  treasury = await newPayer();
+  twin.fundSol(treasury.address);
+  const file = join(directory, 'treasury.json');
+  await writeFile(file, JSON.stringify([...treasury.secret]));
+  await chmod(file, 0o600);
+  spine = await startSpine({
+    credit: '0',
+    env: { RPC_URL: twin.url },
+    toml: `${UNHURRIED}[payments]\nwatch_ms = 100\n[[chains]]\nnetwork = "${DEVNET}"\nrpc_url = "std::env::RPC_URL"\nkeypair_file = ${JSON.stringify(file)}\nmin_topup = 0.5\nwithdrawal_min = 0.1\n`,
+  });
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+  await twin.close();
+  await rm(directory, { recursive: true });
+});
+
+const call = async (method: string, path: string, headers: Record<string, string>, body?: unknown) => {
+  const response = await fetch(spine.url + path, {
+    method,
+    headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+};
+
+test('a payment names the account that it is for, is credited, and is paid back to the wallet', async () => {
+  const wallet = solanaWallet();
+  const payer = await newPayer(wallet.secret);
+  twin.fundUsdc(payer.address, 10_000_000n);
+  twin.finalize();
+  const headers = await signInHeaders(wallet);
+  const topup = (more: Record<string, string> = {}) => call('POST', '/topup', { ...headers, ...more }, { amount_usd: 3 });
+  const [terms] = termsOf((await topup()).headers).accepts;
+  expect(terms).toMatchObject({ network: DEVNET, payTo: treasury.address, amount: '3000000', extra: { memo: wallet.account } });
+  const payment = { 'payment-signature': Buffer.from(JSON.stringify(await payAsClient(twin, payer, terms!))).toString('base64') };
+  // It is another account's, and says so.
+  expect(await call('POST', '/topup', { ...bearer(spine.key), ...payment }, { amount_usd: 3 })).toMatchObject({
+    status: 402,
+    body: { error: { type: 'payment_verification_failed' } },
+  });
+  let paid = await topup(payment);
+  while (paid.status === 202) paid = await topup(payment);
+  expect(paid).toMatchObject({ status: 200, body: { data: { payer: wallet.address, credited_usd: '3', balance_usd: '3' } } });
+
+  const { nonce } = (await call('GET', '/auth/nonce', {})).body as unknown as { nonce: string };
+  const fresh = await signInHeaders(wallet, { nonce });
+  const asked = { network: DEVNET, amount_usd: 2, source: 'balance' };
+  expect(await call('POST', '/withdrawals', fresh, { ...asked, submit: 'self' })).toMatchObject({ status: 400, body: { error: { param: 'submit' } } });
+  let withdrawal = (await call('POST', '/withdrawals', fresh, asked)).body.data;
+  while (withdrawal['status'] !== 'paid') {
+    expect(['pending', 'processing']).toContain(withdrawal['status']);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+    withdrawal = (await call('GET', `/withdrawals/${withdrawal.id}`, headers)).body.data;
+  }
+  expect(withdrawal).toMatchObject({ address: wallet.address, amount_usd: '2' });
+  expect(twin.chain.tokenAmount(ataOf(payer.address))).toBe(9_000_000n);
+
+  const audit = await fetch(`${spine.origin}/admin/v1/audit?chain=true`, { headers: bearer(spine.adminKey) });
+  expect(await audit.json()).toMatchObject({ data: { chains: { ok: true, chains: [{ network: DEVNET, held: 1_000_000, booked: 1_000_000 }] } } });
+});
