@@ -82,6 +82,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     onError,
     guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
     challenge: options.oauth.challengeFor,
+    strangers: config.oauth.issuer === null,
     onSessionEnded: options.metrics.mcpSessionEnded,
     ...keepAlive,
   });

@@ -69,8 +69,13 @@ api_key = "none"
 /** A client that pays when it is asked to, by whichever chain its wallet is on. */
 async function payingFetch({ chain, payer }: Actor): Promise<typeof fetch> {
   const client = new x402Client();
-  if (chain.network.startsWith('eip155:')) client.register(chain.network as 'eip155:0', new ExactEvmScheme(privateKeyToAccount(payer.privateKey as `0x${string}`)));
-  else client.register(chain.network as 'solana:0', new ExactSvmScheme(await createKeyPairSignerFromBytes(bs58.decode(payer.privateKey)), { rpcUrl: chain.rpcUrl }));
+  if (chain.network.startsWith('eip155:'))
+    client.register(chain.network as 'eip155:0', new ExactEvmScheme(privateKeyToAccount(payer.privateKey as `0x${string}`)));
+  else
+    client.register(
+      chain.network as 'solana:0',
+      new ExactSvmScheme(await createKeyPairSignerFromBytes(bs58.decode(payer.privateKey)), { rpcUrl: chain.rpcUrl }),
+    );
   return wrapFetchWithPayment(fetch, client);
 }
 
@@ -127,7 +132,8 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
   const balances = () => Promise.all(holders.map(({ chain, address }) => chain.balanceOf(address)));
   const before = await balances();
 
-  const body = (stream: boolean) => JSON.stringify({ model: MODEL, stream, max_tokens: 40, messages: [{ role: 'user', content: 'What is a tollgate?' }] });
+  const body = (stream: boolean) =>
+    JSON.stringify({ model: MODEL, stream, max_tokens: 40, messages: [{ role: 'user', content: 'What is a tollgate?' }] });
   const chat = (ask: typeof fetch, stream: boolean, headers: Record<string, string> = {}) =>
     ask(`${url}/api/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: body(stream) });
 
@@ -162,7 +168,9 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
     if (!['pending', 'processing'].includes(withdrawal.status)) throw new Error(`The withdrawal is ${withdrawal.status}: ${withdrawal.reason}`);
     await chain.finalize();
     await pause(200);
-    ({ data: withdrawal } = await json<{ data: Withdrawal }>(await fetch(`${url}/api/v1/withdrawals/${withdrawal.id}`, { headers: await signIn(account) })));
+    ({ data: withdrawal } = await json<{ data: Withdrawal }>(
+      await fetch(`${url}/api/v1/withdrawals/${withdrawal.id}`, { headers: await signIn(account) }),
+    ));
   }
   print(`  ${paint('green', usd(earned))} USDC to ${provider.address} in transaction ${paint('dim', withdrawal.transaction!)}`);
 
@@ -210,7 +218,8 @@ async function untilEarned(account: Signer): Promise<number> {
 /** Columns as wide as their widest; figures stand right. */
 function table(head: readonly string[], rows: readonly (readonly string[])[], paint: Paint): string[] {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]) => row.map((cell, column) => (column > 2 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!))).join('  ');
+  const line = (row: readonly string[]) =>
+    row.map((cell, column) => (column > 2 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!))).join('  ');
   return [paint('dim', line(head)), ...rows.map(line)];
 }
 
@@ -236,7 +245,11 @@ try {
   const data = join(dir, 'data');
   const file = join(dir, 'tollgate.toml');
   await writeFile(file, gatewayFile(actors), { mode: 0o600 });
-  const gateway = await startProgram(['start', '--config', file, '--data', data, '--host', '127.0.0.1', '--port', String(await freePort())], 'Ctrl-C stops it', stop.signal);
+  const gateway = await startProgram(
+    ['start', '--config', file, '--data', data, '--host', '127.0.0.1', '--port', String(await freePort())],
+    'Ctrl-C stops it',
+    stop.signal,
+  );
   ends.push(() => gateway.close());
   const { base_url: url } = JSON.parse(await readFile(join(data, 'dev.json'), 'utf8')) as { base_url: string };
 

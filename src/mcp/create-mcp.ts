@@ -51,7 +51,7 @@ import { createToolSpeaker, type ToolSpeaker } from './tool-speaker.ts';
 import type { TurnCallDeps } from './turn-call.ts';
 import { createUpstreamSessions } from './upstream-sessions.ts';
 
-export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'onError'> {
+export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {
   readonly pipeline: Pipeline;
   readonly catalog: Catalog;
   readonly idempotency: Idempotency;

@@ -9,6 +9,7 @@ import {
   GatewayError,
   jsonText,
   type KeepAlive,
+  needsCredential,
   type Pipeline,
   type ReplySink,
   requireAdmission,
@@ -41,6 +42,8 @@ export interface McpRoutesDeps {
   /** What is wrong with a request's Origin or Host, or null. */
   readonly guard: (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
   readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
+  /** Lets in who has no credential, to look around and to pay; the default. False: they are told at once where to get a token, as the clients of an issuer expect. */
+  readonly strangers?: boolean;
   readonly standalone: StandaloneDoor;
   readonly legacy: LegacyDoor;
   readonly limits: Pick<Config['limits'], 'bodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
@@ -59,6 +62,9 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       if (fault !== null) throw new GatewayError('permission_denied', fault);
     });
     const admissionOf = requireAdmission(app, deps.admit, true);
+    app.addHook('onRequest', async (request) => {
+      if (deps.strangers === false && admissionOf(request).caller.anonymous) throw needsCredential();
+    });
 
     // What a message must be, the protocol says in its own words.
     app.setValidatorCompiler(() => () => true);

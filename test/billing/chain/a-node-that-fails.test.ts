@@ -29,15 +29,23 @@ const FAULTS: Readonly<Record<string, readonly FaultRule[]>> = {
   'answers nonsense': [{ fault: { kind: 'rewrite', result: () => ({ no: 'sense' }) } }],
   'loses its answer to the broadcast': [{ methods: SENDS, times: 2, fault: { kind: 'swallow' } }],
   'says it was broadcast and does not': [{ methods: SENDS, times: 2, fault: { kind: 'drop', result: `0x${'11'.repeat(32)}` } }],
-  'says it was not broadcast and does': [
-    { methods: SENDS, times: 2, fault: { kind: 'rewrite', result: () => null } },
-  ],
+  'says it was not broadcast and does': [{ methods: SENDS, times: 2, fault: { kind: 'rewrite', result: () => null } }],
   'is slow': [{ fault: { kind: 'delay', ms: 150 } }],
   'answers every second question': [{ methods: READS, when: alternate(), fault: { kind: 'error', code: -32_005, message: 'too many requests' } }],
   'is stuck at an old block': [
     {
       methods: READS,
-      fault: { kind: 'rewrite', request: (request) => ({ ...request, params: JSON.parse(JSON.stringify(request.params ?? []).replaceAll('"latest"', '"0x1"').replaceAll('"finalized"', '"0x1"')) as unknown }) },
+      fault: {
+        kind: 'rewrite',
+        request: (request) => ({
+          ...request,
+          params: JSON.parse(
+            JSON.stringify(request.params ?? [])
+              .replaceAll('"latest"', '"0x1"')
+              .replaceAll('"finalized"', '"0x1"'),
+          ) as unknown,
+        }),
+      },
     },
   ],
 };
@@ -60,7 +68,13 @@ test.each(asked)('a node that %s: credited once, paid out once', async (_name, r
       const { payment } = await gateway.sign(payer, PAID);
       proxy.set(...during);
       const owner = { account: payer.account, request: null };
-      return { payment, state: await gateway.chains.deposits.take(payment, owner).then(({ state }) => state, () => 'refused') };
+      return {
+        payment,
+        state: await gateway.chains.deposits.take(payment, owner).then(
+          ({ state }) => state,
+          () => 'refused',
+        ),
+      };
     };
     const taken = [];
     for (const payer of payers) taken.push({ payer, ...(await pay(payer, rules)) });

@@ -9,7 +9,11 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 test('the same payment sent many times at once to three gateways is credited once', async () => {
-  const gateways = [await world.gateway(), await world.gateway({ database: await world.again() }), await world.gateway({ database: await world.again() })];
+  const gateways = [
+    await world.gateway(),
+    await world.gateway({ database: await world.again() }),
+    await world.gateway({ database: await world.again() }),
+  ];
   const payer = await world.payer();
   const { payment } = await gateways[0]!.sign(payer, 5_000_000n);
   const owner = { account: payer.account, request: null };

@@ -5,7 +5,16 @@ import { createMortal, type Death, type Mortal } from '../../support/chain/morta
 import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 50 : 1;
-const DEPOSIT_STEPS = ['insert-deposit', 'broadcast', 'note-transaction', 'note-event', 'transfer deposit', 'mark-credited', 'mark-final', 'move-cursor'] as const;
+const DEPOSIT_STEPS = [
+  'insert-deposit',
+  'broadcast',
+  'note-transaction',
+  'note-event',
+  'transfer deposit',
+  'mark-credited',
+  'mark-final',
+  'move-cursor',
+] as const;
 const WITHDRAWAL_STEPS = [
   'insert-withdrawal',
   'transfer withdrawal',
@@ -32,7 +41,12 @@ afterAll(async () => {
 });
 
 const deaths = <Step extends string>(steps: readonly Step[]): { at: Step; when: 'before' | 'after' }[] =>
-  Array.from({ length: ROUNDS }, () => steps.flatMap((at) => [{ at, when: 'before' as const }, { at, when: 'after' as const }])).flat();
+  Array.from({ length: ROUNDS }, () =>
+    steps.flatMap((at) => [
+      { at, when: 'before' as const },
+      { at, when: 'after' as const },
+    ]),
+  ).flat();
 
 /** Ends where the process does. */
 const deadly = async (work: () => Promise<unknown>): Promise<void> => {

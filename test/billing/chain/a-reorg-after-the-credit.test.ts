@@ -39,10 +39,23 @@ test('what a chain undid for good is taken back as far as it is there, and the o
     const { payment } = await gateway.sign(payer, PAID);
     await gateway.chains.deposits.take(payment, { account: payer.account, request: null });
     // Asked for before it was undone, and not signed while it can be.
-    const asked = { id: `early-${round}`, network: world.network, account: payer.account, source: escrowOf(payer.account), address: payer.wallet.address, amount: 1_000_000n };
+    const asked = {
+      id: `early-${round}`,
+      network: world.network,
+      account: payer.account,
+      source: escrowOf(payer.account),
+      address: payer.wallet.address,
+      amount: 1_000_000n,
+    };
     const withdrawal = await gateway.chains.withdrawals.request({ ...asked, handedOut: false });
     expect(withdrawal.state).toBe('queued');
-    await gateway.ledger.transfer({ id: `spent-${round}`, from: escrowOf(payer.account), to: 'earnings:somebody', amount: 1_500_000n, memo: 'spent' });
+    await gateway.ledger.transfer({
+      id: `spent-${round}`,
+      from: escrowOf(payer.account),
+      to: 'earnings:somebody',
+      amount: 1_500_000n,
+      memo: 'spent',
+    });
     await world.anvil.reorg(1);
     // The wallet uses the nonce up: what it signed can never come again.
     await world.token.cancel(payer.wallet, payment.id.slice(payment.id.lastIndexOf('/') + 1) as `0x${string}`);

@@ -20,12 +20,18 @@ test('of fifty withdrawals of the whole balance, with calls that spend it at the
     await world.settle(gateways[0]);
     const source = escrowOf(payer.account);
     const withdrawals = Array.from({ length: 50 }, (_, index) =>
-      gateways[index % 2]!.chains.withdrawals
-        .request({ id: `wd-${round}-${index}`, network: world.network, account: payer.account, source, address: payer.wallet.address, amount: FUNDED, handedOut: false })
-        .then(
-          () => true,
-          () => false,
-        ),
+      gateways[index % 2]!.chains.withdrawals.request({
+        id: `wd-${round}-${index}`,
+        network: world.network,
+        account: payer.account,
+        source,
+        address: payer.wallet.address,
+        amount: FUNDED,
+        handedOut: false,
+      }).then(
+        () => true,
+        () => false,
+      ),
     );
     const calls = Array.from({ length: 50 }, async (_, index) => {
       const { ledger } = gateways[index % 2]!;
@@ -53,7 +59,15 @@ test('of fifty withdrawals of the whole balance alone, one is paid', async () =>
     await gateway.chains.deposits.take(payment, { account: payer.account, request: null });
     const source = escrowOf(payer.account);
     const asked = Array.from({ length: 50 }, (_, index) =>
-      gateway.chains.withdrawals.request({ id: `alone-${round}-${index}`, network: world.network, account: payer.account, source, address: payer.wallet.address, amount: FUNDED, handedOut: false }),
+      gateway.chains.withdrawals.request({
+        id: `alone-${round}-${index}`,
+        network: world.network,
+        account: payer.account,
+        source,
+        address: payer.wallet.address,
+        amount: FUNDED,
+        handedOut: false,
+      }),
     );
     const outcomes = await Promise.allSettled(asked);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);

@@ -1,10 +1,11 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ataOf, DEVNET } from '../../support/chain/solana-accounts.ts';
+import { DEVNET } from '../../support/chain/solana-accounts.ts';
 import { startSolanaTwin, type SolanaTwin } from '../../support/chain/solana-twin.ts';
-import { newPayer, payAsClient, type Payer } from '../../support/chain/solana-wallet.ts';
+import { newPayer, pay, type Payer } from '../../support/chain/solana-wallet.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { signInHeaders, solanaWallet } from '../../support/wallets.ts';
 import { bearer, termsOf, type Body } from './funds-world.ts';
@@ -17,7 +18,7 @@ let spine: Spine;
 let directory: string;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-treasury-'));
-  twin = await startSolanaTwin({ finalizeAfter: 4, slotMs: 20 });
+  twin = await startSolanaTwin({ finalizeAfter: 2, slotMs: 10 });
   treasury = await newPayer();
   twin.fundSol(treasury.address);
   const file = join(directory, 'treasury.json');
@@ -28,6 +29,11 @@ beforeAll(async () => {
     env: { RPC_URL: twin.url },
     toml: `${UNHURRIED}[payments]\nwatch_ms = 100\n[[chains]]\nnetwork = "${DEVNET}"\nrpc_url = "std::env::RPC_URL"\nkeypair_file = ${JSON.stringify(file)}\nmin_topup = 0.5\nwithdrawal_min = 0.1\n`,
   });
+  // The first start makes the treasury's token account, and its books begin when that is final.
+  for (let open = false; !open; await new Promise((resolve) => setTimeout(resolve, 25))) {
+    const { data } = (await call('GET', '/payments/chains', {})).body as unknown as { data: readonly { answers: boolean }[] };
+    open = data[0]!.answers;
+  }
 });
 afterAll(async () => {
   expect(await spine.faults()).toEqual([]);
@@ -47,14 +53,18 @@ const call = async (method: string, path: string, headers: Record<string, string
 
 test('a payment names the account that it is for, is credited, and is paid back to the wallet', async () => {
   const wallet = solanaWallet();
-  const payer = await newPayer(wallet.secret);
+  const payer: Payer = {
+    address: wallet.address as Payer['address'],
+    signer: await createKeyPairSignerFromBytes(wallet.secret),
+    secret: wallet.secret,
+  };
   twin.fundUsdc(payer.address, 10_000_000n);
   twin.finalize();
   const headers = await signInHeaders(wallet);
   const topup = (more: Record<string, string> = {}) => call('POST', '/topup', { ...headers, ...more }, { amount_usd: 3 });
   const [terms] = termsOf((await topup()).headers).accepts;
   expect(terms).toMatchObject({ network: DEVNET, payTo: treasury.address, amount: '3000000', extra: { memo: wallet.account } });
-  const payment = { 'payment-signature': Buffer.from(JSON.stringify(await payAsClient(twin, payer, terms!))).toString('base64') };
+  const payment = { 'payment-signature': Buffer.from(JSON.stringify(await pay(twin, payer, terms!))).toString('base64') };
   // It is another account's, and says so.
   expect(await call('POST', '/topup', { ...bearer(spine.key), ...payment }, { amount_usd: 3 })).toMatchObject({
     status: 402,
@@ -67,7 +77,10 @@ test('a payment names the account that it is for, is credited, and is paid back 
   const { nonce } = (await call('GET', '/auth/nonce', {})).body as unknown as { nonce: string };
   const fresh = await signInHeaders(wallet, { nonce });
   const asked = { network: DEVNET, amount_usd: 2, source: 'balance' };
-  expect(await call('POST', '/withdrawals', fresh, { ...asked, submit: 'self' })).toMatchObject({ status: 400, body: { error: { param: 'submit' } } });
+  expect(await call('POST', '/withdrawals', fresh, { ...asked, submit: 'self' })).toMatchObject({
+    status: 400,
+    body: { error: { param: 'submit' } },
+  });
   let withdrawal = (await call('POST', '/withdrawals', fresh, asked)).body.data;
   while (withdrawal['status'] !== 'paid') {
     expect(['pending', 'processing']).toContain(withdrawal['status']);
@@ -75,7 +88,7 @@ test('a payment names the account that it is for, is credited, and is paid back 
     withdrawal = (await call('GET', `/withdrawals/${withdrawal.id}`, headers)).body.data;
   }
   expect(withdrawal).toMatchObject({ address: wallet.address, amount_usd: '2' });
-  expect(twin.chain.tokenAmount(ataOf(payer.address))).toBe(9_000_000n);
+  expect(twin.chain.tokens(payer.address)).toBe(9_000_000n);
 
   const audit = await fetch(`${spine.origin}/admin/v1/audit?chain=true`, { headers: bearer(spine.adminKey) });
   expect(await audit.json()).toMatchObject({ data: { chains: { ok: true, chains: [{ network: DEVNET, held: 1_000_000, booked: 1_000_000 }] } } });

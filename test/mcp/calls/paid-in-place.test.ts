@@ -214,3 +214,19 @@ test('a real client of the modern revision pays, through the address of all serv
   expect(paid._meta?.['x402/payment-response']).toMatchObject({ transaction: 'tx-v2' });
   await client.close();
 });
+
+test('where clients get tokens from an issuer, a stranger is told so at once, as the flow of such clients begins with it', async () => {
+  const chainOfIssuer = createPaperChain();
+  const other = await startSpine({
+    toml:
+      '[server]\npublic_url = "https://gateway.test"\n[oauth]\nissuer = "https://issuer.test"\njwks_url = "http://127.0.0.1:9/keys"\n' +
+      UNHURRIED +
+      toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }),
+    payments: chainOfIssuer.payments,
+  });
+  try {
+    expect((await modernPost(other, '/mcp/paid', 'tools/list', {}, { key: null })).status).toBe(401);
+  } finally {
+    await other.stop();
+  }
+});

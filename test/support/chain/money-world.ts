@@ -75,11 +75,16 @@ export interface MoneyGateway {
 
 const WAIT_MS = 20_000;
 const OPEN = [
-  adHoc("SELECT 'deposit ' || id || ' ' || state AS row FROM deposits WHERE state NOT IN ('final', 'failed', 'reversed') OR next_look_at IS NOT NULL"),
+  adHoc(
+    "SELECT 'deposit ' || id || ' ' || state AS row FROM deposits WHERE state NOT IN ('final', 'failed', 'reversed') OR next_look_at IS NOT NULL",
+  ),
   adHoc("SELECT 'withdrawal ' || id || ' ' || state AS row FROM withdrawals WHERE state NOT IN ('paid', 'returned', 'refused')"),
 ];
 
-export async function openMoneyWorld(engine: EngineName = 'sqlite', options: { readonly anvil?: AnvilOptions; readonly token?: TokenOptions } = {}): Promise<MoneyWorld> {
+export async function openMoneyWorld(
+  engine: EngineName = 'sqlite',
+  options: { readonly anvil?: AnvilOptions; readonly token?: TokenOptions } = {},
+): Promise<MoneyWorld> {
   const anvil = await startAnvil(options.anvil);
   const token = await deployEvmToken(anvil, options.token);
   const opened = await openEngine(engine);
@@ -104,7 +109,17 @@ export async function openMoneyWorld(engine: EngineName = 'sqlite', options: { r
       return { wallet, account: `eip155:${wallet.address.toLowerCase()}` };
     },
 
-    async gateway({ rpcUrl = anvil.url, facilitator = 'in-process', policy, finality = null, database = opened.database, waitMs = 4_000, timeoutMs = 5_000, aheadMs = 0, through } = {}) {
+    async gateway({
+      rpcUrl = anvil.url,
+      facilitator = 'in-process',
+      policy,
+      finality = null,
+      database = opened.database,
+      waitMs = 4_000,
+      timeoutMs = 5_000,
+      aheadMs = 0,
+      through,
+    } = {}) {
       const problems: string[] = [];
       const now = () => Date.now() + aheadMs;
       const ledger = await createLedger({ database, now });
@@ -141,7 +156,10 @@ export async function openMoneyWorld(engine: EngineName = 'sqlite', options: { r
         async sign({ wallet }, amount) {
           const chain = chains.chain(network)!;
           const requirements = await chain.requirements(amount, null);
-          const { payload } = await new ExactEvmScheme(wallet).createPaymentPayload(2, { ...requirements, network: requirements.network as `eip155:${string}` });
+          const { payload } = await new ExactEvmScheme(wallet).createPaymentPayload(2, {
+            ...requirements,
+            network: requirements.network as `eip155:${string}`,
+          });
           const whole = { x402Version: 2, accepted: requirements, payload } as PaymentPayload;
           return { payload: whole, payment: chain.read(whole) };
         },
