@@ -8,6 +8,7 @@ import {
   PaymentsSetupError,
   type ChainConfig,
   type ChainPaymentsConfig,
+  type ChainTerms,
   type Config,
   type FundFigures,
   type Funds,
@@ -54,21 +55,8 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
     logger.warn('a development gateway with chains: what providers earn of play money can be withdrawn as real money. Use test networks');
 
   const away = new Set<string>();
-  const consumers = createConsumerStore(database, { now });
-  const contractNetworks = config.chains.map(({ network }) => network);
   const chains = await openAll({
-    database,
-    ledger,
-    chains: await Promise.all(paying.map((chain) => setupOf(chain, now))),
-    waitMs: config.payments.waitMs,
-    watchMs: config.payments.watchMs,
-    compareMs: config.payments.compareMs,
-    async accountOfMemo(memo) {
-      const account = accountIn(memo, contractNetworks);
-      if (account === null) return null;
-      const exists = needsNoMaking(account) || (await consumers.find(account)) !== null || (await ledger.balance(escrowOf(account))) !== null;
-      return exists ? account : null;
-    },
+    ...(await rulesOf(paying, { config, database, ledger, now })),
     onProblem: (problem, of) => logProblem(logger, problem, of),
     onChange(network, answers, error) {
       if (answers) away.delete(network);
@@ -76,10 +64,10 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
       if (answers) logger.info({ network }, 'the chain answers again');
       else logger.warn({ network, err: error }, 'the chain does not answer: payments and withdrawals over it wait');
     },
-    now,
   });
 
-  const termsOf = new Map(paying.map(({ network, payments }) => [network, { network, ...payments }]));
+  const terms = paying.map(termsFrom);
+  const termsOf = new Map(terms.map((one) => [one.network, one]));
   const answers = (network: string) => chains.chain(network) !== null && !away.has(network);
   return {
     payments: createPayments({
@@ -87,7 +75,7 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
       boundsOf: (network) => ({ least: termsOf.get(network)!.minTopup, most: termsOf.get(network)!.topupMax }),
       now,
     }),
-    funds: { chains, terms: [...termsOf.values()], answers, cooldownMs: config.payments.addressCooldownMs },
+    funds: { chains, terms, answers, cooldownMs: config.payments.addressCooldownMs },
     async figures() {
       const [books, open] = await Promise.all([chains.books(), chains.open()]);
       return {
@@ -112,21 +100,39 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
 export async function openBooks({ config, database, ledger, now }: Omit<PaymentsDeps, 'logger'>): Promise<Pick<Funds, 'chains' | 'terms'> | null> {
   const paying = config.chains.filter(isPaying);
   if (paying.length === 0) return null;
-  const chains = await openAll({
+  const rules = await rulesOf(paying, { config, database, ledger, now });
+  return { chains: await openAll({ ...rules, background: false, onProblem() {}, onChange() {} }), terms: paying.map(termsFrom) };
+}
+
+/** What holds for the chains whoever opens them: what came in is attributed in the same way. */
+async function rulesOf(
+  paying: readonly PayingChain[],
+  { config, database, ledger, now }: Omit<PaymentsDeps, 'logger'>,
+): Promise<Omit<ChainsOptions, 'onProblem' | 'onChange' | 'background'>> {
+  const { waitMs, watchMs, compareMs } = config.payments;
+  const consumers = createConsumerStore(database, { now });
+  const contractNetworks = config.chains.map(({ network }) => network);
+  return {
     database,
     ledger,
     chains: await Promise.all(paying.map((chain) => setupOf(chain, now))),
-    waitMs: 0,
-    watchMs: config.payments.watchMs,
-    compareMs: config.payments.compareMs,
-    background: false,
-    // What came in meanwhile is attributed by the gateway's own rules only; nobody else's word is here.
-    accountOfMemo: async () => null,
-    onProblem() {},
-    onChange() {},
+    waitMs,
+    watchMs,
+    compareMs,
+    async accountOfMemo(memo) {
+      const account = accountIn(memo, contractNetworks);
+      if (account === null) return null;
+      const exists = needsNoMaking(account) || (await consumers.find(account)) !== null || (await ledger.balance(escrowOf(account))) !== null;
+      return exists ? account : null;
+    },
     now,
-  });
-  return { chains, terms: paying.map(({ network, payments }) => ({ network, ...payments })) };
+  };
+}
+
+/** Without the key of the treasury. */
+function termsFrom({ network, payments }: PayingChain): ChainTerms {
+  const { asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalDailyMax } = payments;
+  return { network, asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalDailyMax };
 }
 
 async function openAll(options: ChainsOptions) {
@@ -159,7 +165,7 @@ async function setupOf({ network, rpcUrl, payments }: PayingChain, now: () => nu
 }
 
 /** The key of a treasury, from where the configuration says. Rejects with PaymentsSetupError, whose message shows nothing of the key. */
-export async function loadTreasuryKey({ network, payments }: Pick<PayingChain, 'network' | 'payments'>): Promise<Uint8Array> {
+async function loadTreasuryKey({ network, payments }: Pick<PayingChain, 'network' | 'payments'>): Promise<Uint8Array> {
   const { loadSecret, WalletError } = await import('./provide/wallet/index.ts');
   try {
     return await loadSecret({ chainId: network, ...payments.treasury });

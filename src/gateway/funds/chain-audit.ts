@@ -1,6 +1,5 @@
-import { FEES, LOSSES, SUSPENSE, treasuryOf, type Ledger, type MicroUsd, type OpenMoney } from '#billing';
+import { FEES, LOSSES, SUSPENSE, treasuryOf, type Chains, type Ledger, type MicroUsd, type OpenMoney } from '#billing';
 import { OPERATOR_TREASURY } from '../account/operator-treasury.ts';
-import type { Funds } from './funds.ts';
 
 /** What one chain's treasury holds against what the books say. Amounts are micro-USD. */
 export interface AuditedChain {
@@ -38,7 +37,10 @@ export interface ChainAudit {
 }
 
 /** Compares the books with the treasuries, now. On a gateway without chains there is nothing to compare. */
-export async function auditFunds(funds: Pick<Funds, 'chains' | 'terms'> | null, ledger: Pick<Ledger, 'balance'>): Promise<ChainAudit> {
+export async function auditFunds(
+  funds: { readonly chains: Pick<Chains, 'audit' | 'books' | 'open'> } | null,
+  ledger: Pick<Ledger, 'balance'>,
+): Promise<ChainAudit> {
   const of = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
   const found = funds === null ? [] : await funds.chains.audit();
   const books = new Map((await funds?.chains.books())?.map((book) => [book.network, book]));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { startFacilitator, type FacilitatorMode, type TestFacilitator } from '../../support/chain/facilitator.ts';
+import type { EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorld, type MoneyWorld } from '../../support/chain/money-world.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
@@ -8,11 +9,11 @@ const ROUNDS = DEEP ? 5 : 1;
 const AT_ONCE = DEEP ? 10 : 1;
 const PAID = 5_000_000n;
 
-let world: MoneyWorld;
+let world: MoneyWorld<EvmMoney>;
 let facilitator: TestFacilitator;
 beforeAll(async () => {
   world = await openMoneyWorld();
-  facilitator = await startFacilitator(world.token, (await world.payer()).wallet);
+  facilitator = await startFacilitator(world.chain.token, world.chain.walletOf(await world.payer()));
 });
 afterAll(async () => {
   await facilitator.stop();
@@ -58,7 +59,7 @@ test.each(asked)('a facilitator that %s: what arrives is credited, once, and not
     for (const { payer, payment } of taken) {
       expect((await gateway.chains.depositRows.find(payment.id))!.state).toBe('final');
       expect(await world.available(escrowOf(payer.account))).toBe(PAID);
-      expect(await world.token.balanceOf(payer.wallet.address)).toBe(100_000_000n - PAID);
+      expect(await world.balanceOf(payer.address)).toBe(100_000_000n - PAID);
     }
     await gateway.close();
   }

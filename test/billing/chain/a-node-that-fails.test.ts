@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
+import type { EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorld, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';
 import { startRpcFaultProxy, type FaultRule, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 
@@ -11,11 +12,11 @@ const WITHDRAWN = 2_000_000n;
 const SENDS = ['eth_sendRawTransaction'];
 const READS = ['eth_call', 'eth_getLogs', 'eth_getTransactionReceipt', 'eth_getBlockByNumber', 'eth_getTransactionCount'];
 
-let world: MoneyWorld;
+let world: MoneyWorld<EvmMoney>;
 let proxy: RpcFaultProxy;
 beforeAll(async () => {
   world = await openMoneyWorld();
-  proxy = await startRpcFaultProxy(world.anvil.url);
+  proxy = await startRpcFaultProxy(world.chain.anvil.url);
 });
 afterAll(async () => {
   await proxy.stop();
@@ -86,7 +87,7 @@ test.each(asked)('a node that %s: credited once, paid out once', async (_name, r
       expect((await gateway.chains.depositRows.find(payment.id))!.state).toBe(state === 'refused' ? 'failed' : 'final');
       const paid = state === 'refused' ? 0n : PAID;
       expect(await world.available(escrowOf(payer.account))).toBe(paid);
-      expect(await world.token.balanceOf(payer.wallet.address)).toBe(100_000_000n - paid);
+      expect(await world.balanceOf(payer.address)).toBe(100_000_000n - paid);
       if (state === 'refused') expect((await pay(payer, [])).state).toBe('credited');
     }
     await world.settle(gateway);
@@ -99,7 +100,7 @@ test.each(asked)('a node that %s: credited once, paid out once', async (_name, r
           network: world.network,
           account: payer.account,
           source: escrowOf(payer.account),
-          address: payer.wallet.address,
+          address: payer.address,
           amount: WITHDRAWN,
           handedOut: false,
         }),
@@ -110,7 +111,7 @@ test.each(asked)('a node that %s: credited once, paid out once', async (_name, r
     await world.settle(gateway);
     for (const payer of payers) {
       expect((await gateway.chains.withdrawalRows.find(`${payer.account}-out`))!.state).toBe('paid');
-      expect(await world.token.balanceOf(payer.wallet.address)).toBe(100_000_000n - PAID + WITHDRAWN);
+      expect(await world.balanceOf(payer.address)).toBe(100_000_000n - PAID + WITHDRAWN);
       expect(await world.available(escrowOf(payer.account))).toBe(PAID - WITHDRAWN);
     }
     await gateway.close();

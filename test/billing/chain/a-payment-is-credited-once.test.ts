@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
+import type { EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorld, type MoneyWorld } from '../../support/chain/money-world.ts';
 
-let world: MoneyWorld;
+let world: MoneyWorld<EvmMoney>;
 beforeAll(async () => {
   world = await openMoneyWorld('postgres');
 });
@@ -20,7 +21,7 @@ test('the same payment sent many times at once to three gateways is credited onc
   const deposits = await Promise.all(Array.from({ length: 500 }, (_, index) => gateways[index % 3]!.chains.deposits.take(payment, owner)));
   expect(new Set(deposits.map(({ state }) => state))).toEqual(new Set(['credited']));
   expect(await world.available(escrowOf(payer.account))).toBe(5_000_000n);
-  expect(await world.token.balanceOf(payer.wallet.address)).toBe(95_000_000n);
+  expect(await world.balanceOf(payer.address)).toBe(95_000_000n);
   await world.settle(gateways[0]);
   expect(await world.available(escrowOf(payer.account))).toBe(5_000_000n);
   for (const gateway of gateways) await gateway.close();

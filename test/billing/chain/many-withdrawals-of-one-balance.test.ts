@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
+import type { EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorld, type MoneyWorld } from '../../support/chain/money-world.ts';
 
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 50 : 2;
 const FUNDED = 5_000_000n;
 
-let world: MoneyWorld;
+let world: MoneyWorld<EvmMoney>;
 beforeAll(async () => {
   world = await openMoneyWorld('postgres');
 });
@@ -25,7 +26,7 @@ test('of fifty withdrawals of the whole balance, with calls that spend it at the
         network: world.network,
         account: payer.account,
         source,
-        address: payer.wallet.address,
+        address: payer.address,
         amount: FUNDED,
         handedOut: false,
       }).then(
@@ -46,7 +47,7 @@ test('of fifty withdrawals of the whole balance, with calls that spend it at the
     const spent = (await Promise.all(calls)).reduce<bigint>((sum, amount) => sum + amount, 0n);
     expect(taken).toBeLessThanOrEqual(1);
     await world.settle(gateways[0]);
-    expect(await world.token.balanceOf(payer.wallet.address)).toBe(taken === 1 ? FUNDED : 0n);
+    expect(await world.balanceOf(payer.address)).toBe(taken === 1 ? FUNDED : 0n);
     expect(await world.available(source)).toBe(FUNDED - (taken === 1 ? FUNDED : 0n) - spent);
   }
 });
@@ -64,7 +65,7 @@ test('of fifty withdrawals of the whole balance alone, one is paid', async () =>
         network: world.network,
         account: payer.account,
         source,
-        address: payer.wallet.address,
+        address: payer.address,
         amount: FUNDED,
         handedOut: false,
       }),
@@ -72,7 +73,7 @@ test('of fifty withdrawals of the whole balance alone, one is paid', async () =>
     const outcomes = await Promise.allSettled(asked);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     await world.settle(gateway);
-    expect(await world.token.balanceOf(payer.wallet.address)).toBe(FUNDED);
+    expect(await world.balanceOf(payer.address)).toBe(FUNDED);
     expect(await world.available(source)).toBe(0n);
   }
 });

@@ -1,12 +1,14 @@
+import type { Hex } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf, PaymentProblem } from '#billing';
 import { deployEvmToken, HOSTILE_MODES, type HostileMode } from '../../support/chain/evm-token.ts';
+import type { EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorld, type MoneyWorld } from '../../support/chain/money-world.ts';
 
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 50 : 1;
 const PAID = 5_000_000n;
 
-let world: MoneyWorld;
+let world: MoneyWorld<EvmMoney>;
 beforeAll(async () => {
   world = await openMoneyWorld('sqlite', { token: { hostile: true } });
 });
@@ -16,34 +18,34 @@ test.each(HOSTILE_MODES)('a token that %s: what reaches the treasury is credited
   const gateway = await world.gateway({ waitMs: 300 });
   for (let round = 0; round < ROUNDS; round += 1) {
     const payer = await world.payer();
-    const before = await world.token.balanceOf(world.treasury);
+    const before = await world.balanceOf(world.treasury);
     const { payment } = await gateway.sign(payer, PAID);
-    await world.token.setMode(mode);
+    await world.chain.token.setMode(mode);
     await gateway.chains.deposits.take(payment, { account: payer.account, request: null }).catch((error: unknown) => {
       if (!(error instanceof PaymentProblem)) throw error;
     });
-    await world.token.setMode('honest');
+    await world.chain.token.setMode('honest');
     await world.finalize();
     await gateway.chains.audit();
     await world.finalize();
     await gateway.chains.audit();
-    const arrived = (await world.token.balanceOf(world.treasury)) - before;
+    const arrived = (await world.balanceOf(world.treasury)) - before;
     expect(await world.available(escrowOf(payer.account))).toBe(arrived);
   }
   const [reserves] = await gateway.chains.audit();
   expect(reserves!.reserves!.held).toBe(reserves!.reserves!.booked);
-  expect(reserves!.reserves!.held).toBe(await world.token.balanceOf(world.treasury));
+  expect(reserves!.reserves!.held).toBe(await world.balanceOf(world.treasury));
   await gateway.close();
 });
 
 test('another token of the same name is not taken for the asset', async () => {
   const gateway = await world.gateway();
-  const fake = await deployEvmToken(world.anvil);
+  const fake = await deployEvmToken(world.chain.anvil);
   for (let round = 0; round < ROUNDS; round += 1) {
     const payer = await world.payer(0n);
-    await fake.mint(payer.wallet.address, 100_000_000n);
+    await fake.mint(payer.address as Hex, 100_000_000n);
     const terms = await gateway.chains.chain(world.network)!.requirements(PAID, null);
-    const signed = await fake.authorize(payer.wallet, { to: world.treasury, value: PAID });
+    const signed = await fake.authorize(world.chain.walletOf(payer), { to: world.treasury as Hex, value: PAID });
     const chain = gateway.chains.chain(world.network)!;
     expect(() => chain.read({ x402Version: 2, accepted: { ...terms, asset: fake.address }, payload: signed })).toThrow(PaymentProblem);
     const payment = chain.read({ x402Version: 2, accepted: terms, payload: signed });

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createPriceBook, priceId } from '#billing';
+import { createIdentity, createRunTokens } from '#gateway';
+import { IDENTITY_SEED } from '../../support/spine.ts';
 import { signInHeaders } from '../../support/wallets.ts';
 import { bearer, openFundsWorld, termsOf, type FundsWorld } from './funds-world.ts';
 
@@ -97,6 +100,20 @@ describe('credits', () => {
     const mine = await world.call('GET', '/session/balance', { headers: await signInHeaders(payer) });
     expect(mine.body).toMatchObject({ balance_usd: '1.5' });
   });
+});
+
+test('is not for an agent that acts under a call', async () => {
+  const { ledger } = world.spine.app;
+  const { account } = await world.spine.tenant('running', '1');
+  const rates = { prompt: 1n };
+  const price = priceId('p', 's', rates);
+  await createPriceBook(world.spine.app.database).remember([{ id: price, provider: 'p', service: 's', rates }]);
+  const lock = { id: 'gen-running', account, amount: 10n, prices: [price], expiresAt: Date.now() + 60_000, detail: '{}' };
+  expect((await ledger.lock(lock)).ok).toBe(true);
+  const secret = createIdentity({ seed: IDENTITY_SEED }).secret('run tokens');
+  const token = createRunTokens({ secret, now: Date.now }).issue({ parent: lock.id, account, key: null }, lock.expiresAt);
+  expect(await topup(bearer(token))).toMatchObject({ status: 403, body: { error: { message: expect.stringContaining('run token') } } });
+  await ledger.release({ id: lock.id, detail: '{}' });
 });
 
 test('a payment that is too small, damaged or of nobody is told what is wrong with it, with the terms', async () => {

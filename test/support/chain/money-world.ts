@@ -1,7 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ExactEvmScheme } from '@x402/evm/exact/client';
-import { toBytes, type Hex } from 'viem';
-import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 import { expect } from 'vitest';
 import { audit, createLedger, type Chains, type Ledger, type MicroUsd, type PaymentPayload, type SignedPayment } from '#billing';
 import type { Database, OpenDatabase } from '#store';
@@ -9,30 +6,25 @@ import { createChainRows } from '../../../src/billing/chain/chain-rows.ts';
 import { openChains, type ChainPolicy } from '../../../src/billing/chain/chains.ts';
 import { adHoc } from '../ad-hoc.ts';
 import { openEngine, type EngineName } from '../engines.ts';
-import { startAnvil, type Anvil, type AnvilOptions } from './anvil.ts';
-import { deployEvmToken, type EvmToken, type TokenOptions } from './evm-token.ts';
+import { evmMoney, type EvmMoney, type MoneyChain, type Payer } from './money-chain.ts';
+
+export type { Payer } from './money-chain.ts';
 
 const POLICY: ChainPolicy = { confirmations: 1, unfinalMax: 10_000_000_000n, withdrawalMin: 1n, withdrawalDailyMax: 10_000_000_000n };
 
-/** A wallet with USDC. */
-export interface Payer {
-  readonly wallet: PrivateKeyAccount;
-  /** Its account in the ledger. */
-  readonly account: string;
-}
-
-/** An EVM chain with a token and a treasury, and books on a database. Gateways are opened on it, one or several, one after the other. */
-export interface MoneyWorld {
-  readonly anvil: Anvil;
-  readonly token: EvmToken;
+/** A chain with a token and a treasury, and books on a database. Gateways are opened on it, one or several, one after the other. */
+export interface MoneyWorld<C extends MoneyChain = MoneyChain> {
+  readonly chain: C;
   readonly network: string;
-  readonly treasury: Hex;
+  readonly treasury: string;
   readonly database: OpenDatabase;
   /** Another connection to the same database: PostgreSQL only. */
   again(): Promise<OpenDatabase>;
   payer(usdc?: MicroUsd): Promise<Payer>;
   gateway(options?: GatewayOptions): Promise<MoneyGateway>;
-  /** Blocks until all that was done so far is final. */
+  /** USDC on the chain. */
+  balanceOf(address: string): Promise<MicroUsd>;
+  /** Blocks, towards what was done being final. */
   finalize(): Promise<void>;
   /** Rows of the tables of money that are not at an end. */
   unfinished(): Promise<readonly string[]>;
@@ -81,36 +73,27 @@ const OPEN = [
   adHoc("SELECT 'withdrawal ' || id || ' ' || state AS row FROM withdrawals WHERE state NOT IN ('paid', 'returned', 'refused')"),
 ];
 
-export async function openMoneyWorld(
-  engine: EngineName = 'sqlite',
-  options: { readonly anvil?: AnvilOptions; readonly token?: TokenOptions } = {},
-): Promise<MoneyWorld> {
-  const anvil = await startAnvil(options.anvil);
-  const token = await deployEvmToken(anvil, options.token);
+/** On an EVM chain. */
+export async function openMoneyWorld(engine: EngineName = 'sqlite', options: Parameters<typeof evmMoney>[0] = {}): Promise<MoneyWorld<EvmMoney>> {
+  return openMoneyWorldOn(await evmMoney(options), engine);
+}
+
+export async function openMoneyWorldOn<C extends MoneyChain>(chain: C, engine: EngineName = 'sqlite'): Promise<MoneyWorld<C>> {
   const opened = await openEngine(engine);
-  const network = `eip155:${anvil.chainId}`;
-  const key = generatePrivateKey();
-  const treasury = privateKeyToAccount(key).address;
-  await anvil.setBalance(treasury, 10n ** 20n);
-  // So that the token is there in what is final.
-  await anvil.mine(2 * (options.anvil?.slotsInAnEpoch ?? 1) + 1);
+  const { network, treasury } = chain;
   const gateways = new Set<MoneyGateway>();
 
-  const world: MoneyWorld = {
-    anvil,
-    token,
+  const world: MoneyWorld<C> = {
+    chain,
     network,
     treasury,
     database: opened.database,
     again: opened.again,
-    async payer(usdc = 100_000_000n) {
-      const wallet = privateKeyToAccount(generatePrivateKey());
-      if (usdc > 0n) await token.mint(wallet.address, usdc);
-      return { wallet, account: `eip155:${wallet.address.toLowerCase()}` };
-    },
+    balanceOf: chain.balanceOf,
+    payer: (usdc = 100_000_000n) => chain.payer(usdc),
 
     async gateway({
-      rpcUrl = anvil.url,
+      rpcUrl = chain.url,
       facilitator = 'in-process',
       policy,
       finality = null,
@@ -128,12 +111,8 @@ export async function openMoneyWorld(
         ledger: through?.ledger(ledger) ?? ledger,
         chains: [
           {
-            network,
+            ...chain.setup,
             rpcUrl,
-            asset: token.address,
-            assetName: token.name,
-            assetVersion: token.version,
-            treasuryKey: toBytes(key),
             facilitator,
             finality,
             timeoutMs,
@@ -153,15 +132,10 @@ export async function openMoneyWorld(
         chains,
         ledger,
         problems,
-        async sign({ wallet }, amount) {
-          const chain = chains.chain(network)!;
-          const requirements = await chain.requirements(amount, null);
-          const { payload } = await new ExactEvmScheme(wallet).createPaymentPayload(2, {
-            ...requirements,
-            network: requirements.network as `eip155:${string}`,
-          });
-          const whole = { x402Version: 2, accepted: requirements, payload } as PaymentPayload;
-          return { payload: whole, payment: chain.read(whole) };
+        async sign(payer, amount) {
+          const opened = chains.chain(network)!;
+          const payload = await payer.sign(await opened.requirements(amount, null));
+          return { payload, payment: opened.read(payload) };
         },
         async close() {
           if (!gateways.delete(gateway)) return;
@@ -173,8 +147,7 @@ export async function openMoneyWorld(
       return gateway;
     },
 
-    // Many at once are too much for a later reorganisation: anvil loses the state.
-    finalize: () => anvil.mine(3),
+    finalize: chain.finalize,
 
     async unfinished() {
       const rows = await Promise.all(OPEN.map((statement) => opened.database.query(statement)));
@@ -195,7 +168,7 @@ export async function openMoneyWorld(
       const [reserves] = await gateway.chains.audit();
       expect(reserves?.error).toBeNull();
       expect(reserves!.reserves!.held).toBe(reserves!.reserves!.booked);
-      expect(reserves!.reserves!.held).toBe(await token.balanceOf(treasury));
+      expect(reserves!.reserves!.held).toBe(await chain.balanceOf(treasury));
       const report = await audit(opened.database);
       expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
       expect((await createChainRows(opened.database, { now: Date.now }).find(network))!.halted).toBeNull();
@@ -210,7 +183,7 @@ export async function openMoneyWorld(
     async close() {
       for (const gateway of gateways) await gateway.close();
       await opened.dispose();
-      await anvil.stop();
+      await chain.stop();
     },
   };
   return world;

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import type { ChainBook, Chains } from '#billing';
+import { auditFunds } from '#gateway';
+
+// What an audit says of a chain that could not be compared now.
+
+const BASE = 'eip155:8453';
+const book = (halted: string | null): ChainBook => ({
+  network: BASE,
+  asset: '0x01',
+  treasury: '0x02',
+  opening: 0n,
+  cursor: '1/0x',
+  height: 1n,
+  held: 1n,
+  booked: 2n,
+  comparedAt: 5,
+  halted,
+});
+const ledger = { balance: async () => null };
+const audited = (chains: Pick<Chains, 'audit' | 'books' | 'open'>) => auditFunds({ chains }, ledger);
+
+test('one that is halted is wrong, whether or not it answers', async () => {
+  const report = await audited({
+    audit: async () => [{ network: BASE, reserves: null, error: new Error('away') }],
+    books: async () => [book('the treasury holds less')],
+    open: async () => [{ network: BASE, kind: 'withdrawals', count: 3, oldest: 1 }],
+  });
+  expect(report).toMatchObject({
+    ok: false,
+    chains: [
+      { ok: false, halted: 'the treasury holds less', error: 'away', held: null, comparedAt: 5, open: { deposits: 0, unfinal: 0, withdrawals: 3 } },
+    ],
+  });
+});
+
+test('one that does not answer, or does not tell, is neither right nor wrong', async () => {
+  const of = (error: unknown) =>
+    audited({ audit: async () => [{ network: BASE, reserves: null, error }], books: async () => [book(null)], open: async () => [] });
+  expect(await of(new Error('away'))).toMatchObject({ ok: null, chains: [{ ok: null, error: 'away' }] });
+  expect(await of(null)).toMatchObject({ ok: null, chains: [{ ok: null, error: expect.stringContaining('does not tell') }] });
+});
+
+test('without chains there is nothing wrong', async () => {
+  expect(await auditFunds(null, ledger)).toEqual({ ok: true, chains: [], suspense: 0n, fees: 0n, losses: 0n, operator: 0n });
+});

@@ -1,0 +1,109 @@
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { toBytes, type Hex } from 'viem';
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
+import type { ChainSetup, MicroUsd, PaymentPayload, PaymentRequirements } from '#billing';
+import { startAnvil, type Anvil, type AnvilOptions } from './anvil.ts';
+import { deployEvmToken, type EvmToken, type TokenOptions } from './evm-token.ts';
+import { DEVNET, USDC } from './solana-accounts.ts';
+import { startSolanaTwin, type SolanaTwin, type TwinOptions } from './solana-twin.ts';
+import { newPayer, pay } from './solana-wallet.ts';
+
+/** A wallet with USDC. */
+export interface Payer {
+  readonly address: string;
+  /** Its account in the ledger. */
+  readonly account: string;
+  /** What it signs of the terms of a gateway. */
+  sign(requirements: PaymentRequirements): Promise<PaymentPayload>;
+}
+
+/** A chain of either family with a token and a treasury that can pay for its transactions. */
+export interface MoneyChain {
+  readonly network: string;
+  readonly url: string;
+  readonly treasury: string;
+  /** What of a chain's setup is its own. */
+  readonly setup: Pick<ChainSetup, 'network' | 'asset' | 'assetName' | 'assetVersion' | 'treasuryKey'>;
+  payer(usdc: MicroUsd): Promise<Payer>;
+  balanceOf(address: string): Promise<MicroUsd>;
+  mint(address: string, usdc: MicroUsd): Promise<void>;
+  /** Blocks, towards what was done being final. */
+  finalize(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface EvmMoney extends MoneyChain {
+  readonly anvil: Anvil;
+  readonly token: EvmToken;
+  /** The wallet of a payer. */
+  walletOf(payer: Payer): PrivateKeyAccount;
+}
+
+export async function evmMoney(options: { readonly anvil?: AnvilOptions; readonly token?: TokenOptions } = {}): Promise<EvmMoney> {
+  const anvil = await startAnvil(options.anvil);
+  const token = await deployEvmToken(anvil, options.token);
+  // So that the token is there in what is final.
+  await anvil.mine(2 * (options.anvil?.slotsInAnEpoch ?? 1) + 1);
+  const key = generatePrivateKey();
+  const treasury = privateKeyToAccount(key).address;
+  await anvil.setBalance(treasury, 10n ** 20n);
+  const network = `eip155:${anvil.chainId}`;
+  const wallets = new Map<string, PrivateKeyAccount>();
+  return {
+    anvil,
+    token,
+    network,
+    url: anvil.url,
+    treasury,
+    setup: { network, asset: token.address, assetName: token.name, assetVersion: token.version, treasuryKey: toBytes(key) },
+    async payer(usdc) {
+      const wallet = privateKeyToAccount(generatePrivateKey());
+      wallets.set(wallet.address, wallet);
+      if (usdc > 0n) await token.mint(wallet.address, usdc);
+      return {
+        address: wallet.address,
+        account: `eip155:${wallet.address.toLowerCase()}`,
+        async sign(requirements) {
+          const { payload } = await new ExactEvmScheme(wallet).createPaymentPayload(2, requirements as never);
+          return { x402Version: 2, accepted: requirements, payload };
+        },
+      };
+    },
+    walletOf: ({ address }) => wallets.get(address)!,
+    balanceOf: (address) => token.balanceOf(address as Hex),
+    mint: (address, usdc) => token.mint(address as Hex, usdc),
+    // Many at once are too much for a later reorganisation: anvil loses the state.
+    finalize: () => anvil.mine(3),
+    stop: () => anvil.stop(),
+  };
+}
+
+export interface SolanaMoney extends MoneyChain {
+  readonly twin: SolanaTwin;
+}
+
+export async function solanaMoney(options: TwinOptions = {}): Promise<SolanaMoney> {
+  const twin = await startSolanaTwin(options);
+  const treasury = await newPayer();
+  twin.fundSol(treasury.address);
+  // The account that a first start would make, final: what is tested begins after that.
+  twin.fundUsdc(treasury.address, 0n);
+  twin.finalize();
+  return {
+    twin,
+    network: DEVNET,
+    url: twin.url,
+    treasury: treasury.address,
+    setup: { network: DEVNET, asset: USDC, assetName: null, assetVersion: null, treasuryKey: treasury.secret },
+    async payer(usdc) {
+      const payer = await newPayer();
+      if (usdc > 0n) twin.fundUsdc(payer.address, usdc);
+      return { address: payer.address, account: `solana:${payer.address}`, sign: (requirements) => pay(twin, payer, requirements) };
+    },
+    balanceOf: async (address) => twin.chain.tokens(address),
+    mint: async (address, usdc) => twin.fundUsdc(address, usdc),
+    // Further than a gateway stays behind finality.
+    finalize: async () => twin.advance(70),
+    stop: () => twin.close(),
+  };
+}
