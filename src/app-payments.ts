@@ -57,7 +57,7 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
   const away = new Set<string>();
   const chains = await openAll({
     ...(await rulesOf(paying, { config, database, ledger, now })),
-    onProblem: (problem, of) => logProblem(logger, problem, of),
+    onProblem: (level, problem, { error, ...of }) => logger[level](error === undefined ? of : { ...of, err: error }, problem),
     onChange(network, answers, error) {
       if (answers) away.delete(network);
       else away.add(network);
@@ -183,11 +183,4 @@ function accountIn(memo: string, contractNetworks: readonly string[]): string | 
     // It could be a wallet's or a contract's: somebody has to say which.
     return null;
   }
-}
-
-/** What somebody should look at is an error; what is tried again by itself a warning; that all is well again, information. */
-function logProblem(logger: Logger, problem: string, { error, ...of }: Readonly<Record<string, unknown>>): void {
-  if (error !== undefined) logger.warn({ ...of, err: error }, problem);
-  else if (problem.startsWith('withdrawals go on')) logger.info(of, problem);
-  else logger.error(of, problem);
 }

@@ -12,6 +12,10 @@ export const earningsOf = (provider: string): AccountName => `earnings:${provide
 export const FEES: AccountName = 'fees';
 export const SUSPENSE: AccountName = 'suspense';
 export const treasuryOf = (chain: string): AccountName => `treasury:${chain}`;
+/** The operator, where an account is named: it has no escrow, but fees and money of its own. */
+export const OPERATOR = 'tollgate:operator';
+/** Money of the operator's own: below 0 by the credit that he gave, above by what he has put on chains. */
+export const OPERATOR_TREASURY: AccountName = treasuryOf('operator');
 
 export interface Balance {
   readonly available: MicroUsd;

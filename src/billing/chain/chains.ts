@@ -5,7 +5,7 @@ import type { MicroUsd } from '../money.ts';
 import { ChainUnavailable, type Chain, type ChainSetup, type Incoming } from './chain.ts';
 import { createChainRows, type ChainBook, type OpenMoney } from './chain-rows.ts';
 import { createDepositRows, type DepositRows } from './deposit-rows.ts';
-import { createDeposits, type Deposits } from './deposits.ts';
+import { createDeposits, type Deposits, type ProblemLevel } from './deposits.ts';
 import { createTreasury, type Reserves, type Treasury } from './treasury.ts';
 import { createWallets, type Wallets } from './wallets.ts';
 import { createWithdrawalRows, type WithdrawalRows } from './withdrawal-rows.ts';
@@ -37,7 +37,7 @@ export interface ChainsOptions {
   /** The account that a memo names, where there is one. */
   readonly accountOfMemo: (memo: string) => Promise<string | null>;
   /** Told of what somebody should look at. */
-  readonly onProblem: (problem: string, of: Readonly<Record<string, unknown>>) => void;
+  readonly onProblem: (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
   /** A chain answers, or not any more; `error` says why. */
   readonly onChange: (network: string, answers: boolean, error: unknown) => void;
   readonly now: () => number;
@@ -64,7 +64,6 @@ export interface Chains {
 const DUE_MAX = 32;
 const CLAIM_MS = 30_000;
 const BETWEEN_LOOKS_MS = 400;
-const REOPEN_MS = 2_000;
 
 /** Opens all chains. One that cannot be reached is opened later; one that is set up wrongly rejects with Error. */
 export async function openChains(options: ChainsOptions): Promise<Chains> {
@@ -88,6 +87,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     policyOf: (network) => ({ minimum: policyOf(network).withdrawalMin, dailyMax: policyOf(network).withdrawalDailyMax }),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
     unfinal: depositRows.unfinal,
+    paidIn: depositRows.paidIn,
     now,
   });
   const deposits = createDeposits({
@@ -142,7 +142,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
           await work();
           failing = false;
         } catch (error) {
-          if (!signal.aborted && !failing) onProblem('looking after money on chains fails; it is tried again and again', { error });
+          if (!signal.aborted && !failing) onProblem('warn', 'looking after money on chains fails; it is tried again and again', { error });
           failing = true;
         }
         await pause(betweenMs, undefined, { signal, ref: false }).catch(() => {});
@@ -165,17 +165,17 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     }
   };
 
-  for (const setup of options.chains) {
-    try {
-      await openOne(setup);
-    } catch (error) {
-      if (!(error instanceof ChainUnavailable)) {
-        for (const { chain } of opened.values()) chain.close();
-        throw error;
-      }
-      answering.set(setup.network, false);
-      options.onChange(setup.network, false, error);
+  const openings = await Promise.allSettled(options.chains.map(openOne));
+  for (const [index, opening] of openings.entries()) {
+    if (opening.status === 'fulfilled') continue;
+    const reason: unknown = opening.reason;
+    if (!(reason instanceof ChainUnavailable)) {
+      for (const { chain } of opened.values()) chain.close();
+      throw reason;
     }
+    const { network } = options.chains[index]!;
+    answering.set(network, false);
+    options.onChange(network, false, reason);
   }
   for (const setup of options.chains) {
     const { network } = setup;
@@ -202,7 +202,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
           await carryOn(row);
         } catch (error) {
           if (!(error instanceof ChainUnavailable))
-            onProblem('money on its way over a chain could not be looked after; it is tried again', { id: row.id, error });
+            onProblem('warn', 'money on its way over a chain could not be looked after; it is tried again', { id: row.id, error });
         }
         await schedule(row.id, now() + lookAfterMs(row.looks));
       }),

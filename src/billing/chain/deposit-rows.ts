@@ -60,6 +60,7 @@ const END_REVERSAL = load('end-reversal');
 const CLAIM = load('claim-deposits');
 const SCHEDULE = load('schedule-deposit');
 const UNFINAL = load('unfinal-of-account');
+const PAID_IN = load('paid-in');
 const SUSPENDED = load('suspended-of-payer');
 const SUSPENSE = load('list-suspense');
 const ATTRIBUTE = load('attribute-deposit');
@@ -94,6 +95,8 @@ export interface DepositRows {
   unfinal(account: string): Promise<boolean>;
   /** All in suspense, the newest first. */
   suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
+  /** What came into the account over chains and stands. */
+  paidIn(account: string): Promise<MicroUsd>;
   /** Of an address, in suspense. */
   suspended(payer: string): Promise<readonly Deposit[]>;
   /** Says whose it is, once. It is due at once, for whoever moves the money. */
@@ -134,6 +137,7 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
     unfinal: async (account) => (await database.query(UNFINAL, [account]))[0]!['deposits'] !== 0n,
     suspense: async (before, limit) =>
       (await database.query(SUSPENSE, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toDeposit),
+    paidIn: async (account) => (await database.query(PAID_IN, [account]))[0]!['amount'] as bigint,
     suspended: async (payer) => (await database.query(SUSPENDED, [payer, SUSPENDED_MAX])).map(toDeposit),
     attribute: (id, account) => changed(ATTRIBUTE, [id, account, now()]),
   };

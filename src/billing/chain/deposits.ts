@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { escrowOf, SUSPENSE, treasuryOf, type AccountName, type Ledger } from '../ledger.ts';
+import { escrowOf, OPERATOR, OPERATOR_TREASURY, SUSPENSE, treasuryOf, type AccountName, type Ledger } from '../ledger.ts';
 import type { MicroUsd } from '../money.ts';
 import { ChainUnavailable, PaymentProblem, type Chain, type ChainEvent, type Incoming, type SignedPayment } from './chain.ts';
 import type { Deposit, DepositRows } from './deposit-rows.ts';
@@ -14,6 +14,9 @@ export interface DepositPolicy {
   readonly unfinalMax: MicroUsd;
 }
 
+/** How soon somebody should look: `error` now, `warn` if it stays. */
+export type ProblemLevel = 'info' | 'warn' | 'error';
+
 export interface DepositsOptions {
   readonly rows: DepositRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
@@ -27,7 +30,7 @@ export interface DepositsOptions {
   /** Who a plain transfer is for: an account that exists, or null. */
   readonly attribute: (event: Incoming, network: string) => Promise<string | null>;
   /** Told of what somebody should look at. */
-  readonly onProblem: (problem: string, of: Readonly<Record<string, unknown>>) => void;
+  readonly onProblem: (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
   readonly now: () => number;
   readonly signal: AbortSignal;
 }
@@ -69,7 +72,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
   const driven = new Map<string, Promise<void>>();
 
   const idOf = (event: Incoming, network: string) => event.paymentId ?? `${network}/${event.id}`;
-  const accountOf = ({ account }: Deposit) => (account === null ? SUSPENSE : escrowOf(account));
+  const accountOf = ({ account }: Deposit) => (account === null ? SUSPENSE : ledgerNameOf(account));
 
   const credit = async (deposit: Deposit, final: boolean): Promise<void> => {
     const { id, network, credited } = deposit;
@@ -99,7 +102,11 @@ export function createDeposits(options: DepositsOptions): Deposits {
     if (state !== 'crediting' && state !== 'credited' && state !== 'final') return;
     await rows.notePlace(id, event);
     if (deposit.credited !== event.amount)
-      onProblem('a deposit arrived with another amount than was credited', { deposit: id, credited: deposit.credited, arrived: event.amount });
+      onProblem('error', 'a deposit arrived with another amount than was credited', {
+        deposit: id,
+        credited: deposit.credited,
+        arrived: event.amount,
+      });
     if (state === 'crediting' || (state === 'credited' && event.final)) await credit(deposit, event.final);
   };
 
@@ -118,7 +125,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
       available = taken.available;
     }
     await rows.endReversal(id);
-    onProblem('a credited deposit was undone by its chain', { deposit: id, account, credited });
+    onProblem('error', 'a credited deposit was undone by its chain', { deposit: id, account, credited });
   };
 
   const lost = async (deposit: Deposit, reason: string): Promise<void> => {
@@ -212,7 +219,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
   /** Out of suspense, into the account that the row says. */
   const give = async ({ id, credited }: Deposit, account: string): Promise<void> => {
     const memo = `deposit ${id} attributed to ${account}`;
-    await ledger.transfer({ id: `deposit-given:${id}`, from: SUSPENSE, to: escrowOf(account), amount: credited!, memo });
+    await ledger.transfer({ id: `deposit-given:${id}`, from: SUSPENSE, to: ledgerNameOf(account), amount: credited!, memo });
     await rows.schedule(id, null);
   };
 
@@ -280,7 +287,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
         amount: event.amount,
         memo: `came after it was reversed: ${id}`,
       });
-      onProblem('a deposit that was reversed came after all: it is in suspense', { deposit: id, amount: event.amount });
+      onProblem('error', 'a deposit that was reversed came after all: it is in suspense', { deposit: id, amount: event.amount });
     },
 
     async attribute(address, account, network) {
@@ -300,5 +307,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
 }
 
 const RECOVERIES = 5;
+
+const ledgerNameOf = (account: string): AccountName => (account === OPERATOR ? OPERATOR_TREASURY : escrowOf(account));
 /** Before the first look of somebody else than who brought a payment. */
 const FIRST_LOOK_MS = 2_000;

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { SUSPENSE, treasuryOf, type Ledger } from '../ledger.ts';
+import { OPERATOR_TREASURY, treasuryOf, type Ledger } from '../ledger.ts';
 import { formatUsd, type MicroUsd } from '../money.ts';
 import { ChainUnavailable, type Chain } from './chain.ts';
 import type { ChainBook, ChainRows } from './chain-rows.ts';
-import type { Deposits } from './deposits.ts';
+import type { Deposits, ProblemLevel } from './deposits.ts';
 import type { Withdrawals } from './withdrawals.ts';
 
 /** What a treasury holds against what the books say that it holds, at one height of its chain. */
@@ -20,7 +20,7 @@ export interface TreasuryOptions {
   readonly ledger: Pick<Ledger, 'transfer'>;
   readonly deposits: Pick<Deposits, 'arrived'>;
   readonly withdrawals: Pick<Withdrawals, 'lookAtSigned'>;
-  readonly onProblem: (problem: string, of: Readonly<Record<string, unknown>>) => void;
+  readonly onProblem: (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
   readonly signal: AbortSignal;
 }
 
@@ -54,7 +54,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
 
   const halt = async (reason: string): Promise<void> => {
     await rows.halt(network, reason);
-    onProblem('withdrawals are stopped', { network, reason });
+    onProblem('error', 'withdrawals are stopped', { network, reason });
   };
 
   const watch = async (): Promise<void> => {
@@ -93,7 +93,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
       }
       if (book.opening === 0n) return;
       const memo = `held by the treasury on ${network} before the books began`;
-      await ledger.transfer({ id: `opening:${network}`, from: treasuryOf(network), to: SUSPENSE, amount: book.opening, memo });
+      await ledger.transfer({ id: `opening:${network}`, from: treasuryOf(network), to: OPERATOR_TREASURY, amount: book.opening, memo });
     },
 
     watch,
@@ -112,7 +112,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
       if (held === booked) {
         if (halted !== null) {
           await rows.halt(network, null);
-          onProblem('withdrawals go on: the treasury holds what the books say', { network });
+          onProblem('info', 'withdrawals go on: the treasury holds what the books say', { network });
         }
       } else if (halted === null) {
         await halt(`the treasury holds ${formatUsd(held)} USDC, the books say ${formatUsd(booked)}`);

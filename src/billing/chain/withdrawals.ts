@@ -1,5 +1,5 @@
 import { escrowOf, treasuryOf, type AccountName, type Ledger } from '../ledger.ts';
-import { formatUsd, type MicroUsd } from '../money.ts';
+import { formatUsd, MICRO_USD_MAX, type MicroUsd } from '../money.ts';
 import { ChainUnavailable, type Chain, type Payout, type SignedPayout } from './chain.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
 import type { NewWithdrawal, Withdrawal, WithdrawalRows, WithdrawalState } from './withdrawal-rows.ts';
@@ -23,6 +23,8 @@ export interface WithdrawalsOptions {
   readonly haltOf: (network: string) => Promise<string | null>;
   /** Whether an account has money that its chain may still undo. */
   readonly unfinal: (account: string) => Promise<boolean>;
+  /** What came into an account over chains: more of its balance cannot go out over them. The rest is credit that the operator gave, to be spent here. */
+  readonly paidIn: (account: string) => Promise<MicroUsd>;
   readonly now: () => number;
 }
 
@@ -70,10 +72,16 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
     else await rows.move(id, 'requested', 'refused', null, `The balance is ${formatUsd(taken.available)} USDC`);
   };
 
+  /** What of a balance can still go out. */
+  const paidInLeft = async ({ source, account }: Pick<Withdrawal, 'source' | 'account'>): Promise<MicroUsd> =>
+    source === escrowOf(account) ? (await options.paidIn(account)) - (await rows.takenSince(source, 0)) : MICRO_USD_MAX;
+
   /** Those that were debited at the same time see each other here: none goes past the limit, and both may be given back. */
-  const queue = async ({ id, source, network }: Withdrawal): Promise<void> => {
+  const queue = async (withdrawal: Withdrawal): Promise<void> => {
+    const { id, source, network } = withdrawal;
     const { dailyMax } = policyOf(network);
-    if ((await rows.takenSince(source, now() - DAY_MS)) > dailyMax)
+    if ((await paidInLeft(withdrawal)) < 0n) await rows.move(id, 'debited', 'returning', now(), NOT_PAID_IN);
+    else if ((await rows.takenSince(source, now() - DAY_MS)) > dailyMax)
       await rows.move(id, 'debited', 'returning', now(), `More than ${formatUsd(dailyMax)} USDC a day`);
     else await rows.move(id, 'debited', 'queued', now());
   };
@@ -156,7 +164,8 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
     return row;
   };
 
-  const check = async ({ network, address, amount, source }: NewWithdrawal): Promise<void> => {
+  const check = async (asked: NewWithdrawal): Promise<void> => {
+    const { network, address, amount, source } = asked;
     const chain = chainOf(network);
     if (chain === null) throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment: retry later`);
     const fault = chain.addressFault(address);
@@ -170,6 +179,9 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
         `At most ${formatUsd(dailyMax)} USDC can be withdrawn a day; ${formatUsd(dailyMax > taken ? dailyMax - taken : 0n)} are left`,
         'amount',
       );
+    const left = await paidInLeft(asked);
+    if (amount > left)
+      throw new WithdrawalProblem('insufficient_balance', `${NOT_PAID_IN}: ${formatUsd(left > 0n ? left : 0n)} USDC of this one`, 'amount');
     const halted = await options.haltOf(network);
     if (halted !== null)
       throw new WithdrawalProblem('service_unavailable', `Withdrawals over ${network} are stopped until its operator has looked at it`);
@@ -233,6 +245,7 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
 }
 
 const STEPS_MAX = 8;
+const NOT_PAID_IN = 'Of a balance only what was paid in over chains can be withdrawn';
 const UNDER_WAY: ReadonlySet<WithdrawalState> = new Set(['requested', 'debited', 'queued', 'signed']);
 /** The reason of a withdrawal that its owner took back. */
 export const CANCELED = 'Canceled';

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { escrowOf, formatUsd, type AccountTotals, type Ledger, type TransferRecord } from '#billing';
+import { escrowOf, formatUsd, type AccountTotals, type Ledger, type TransferRecord, OPERATOR_TREASURY } from '#billing';
 import { createAdminGuard } from '../auth/admin-key.ts';
 import { refuseRepeatedCredentials } from '../auth/credential.ts';
 import type { KeyStore } from '../auth/key-store.ts';
@@ -10,7 +10,6 @@ import { DEVELOPMENT_ACCOUNT, localAccount, needsNoMaking, parseAccountId, toCai
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
 import { keyBodyProperties, keyChangesSchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
 import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
-import { OPERATOR_TREASURY } from './operator-treasury.ts';
 import { pageSchema, type Page } from './page.ts';
 
 export interface AdminDeps {

@@ -12,5 +12,4 @@ export {
   type Idempotency,
   type StoredReply,
 } from './idempotency.ts';
-export { OPERATOR_TREASURY } from './operator-treasury.ts';
 export { receiptOfCall, receiptOfRecord } from './receipts.ts';

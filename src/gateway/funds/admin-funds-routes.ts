@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { FEES, formatUsd, LOSSES, SUSPENSE, type Ledger, type OpenMoney } from '#billing';
+import { FEES, formatUsd, LOSSES, OPERATOR, SUSPENSE, type Ledger, type OpenMoney } from '#billing';
 import { needsNoMaking, parseAccountId } from '../account/account-id.ts';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import type { ConsumerStore } from '../account/consumer-store.ts';
@@ -22,8 +22,6 @@ export interface AdminFundsDeps {
   readonly contractNetworks: readonly string[];
 }
 
-/** Whose the operator's own withdrawals are. */
-const OPERATOR = 'tollgate:operator';
 const TAGS = ['Administration'];
 const SECURITY = [{ bearer: [] }];
 
@@ -54,9 +52,14 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
   const of = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
 
   const accountOf = async (id: string): Promise<string> => {
+    if (id === OPERATOR) return id;
     const account = parseAccountId(id, contractNetworks);
     if (account !== null && (needsNoMaking(account) || (await consumers.find(account)) !== null)) return account;
-    throw new GatewayError('invalid_request', 'account must be one that exists: tollgate:local:<name>, or a wallet in CAIP-10', { param: 'account' });
+    throw new GatewayError(
+      'invalid_request',
+      `account must be one that exists: tollgate:local:<name>, or a wallet in CAIP-10; or ${OPERATOR} for money of your own`,
+      { param: 'account' },
+    );
   };
 
   return async (app) => {
@@ -152,7 +155,13 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
           body: {
             type: 'object',
             required: ['account'],
-            properties: { account: { type: 'string', maxLength: 128, description: 'An account that exists, or a wallet in CAIP-10.' } },
+            properties: {
+              account: {
+                type: 'string',
+                maxLength: 128,
+                description: `An account that exists, or a wallet in CAIP-10; ${OPERATOR} for what the operator has put there.`,
+              },
+            },
           },
           response: { 200: oneOf(depositSchema) },
         },

@@ -1,5 +1,4 @@
-import { FEES, LOSSES, SUSPENSE, treasuryOf, type Chains, type Ledger, type MicroUsd, type OpenMoney } from '#billing';
-import { OPERATOR_TREASURY } from '../account/operator-treasury.ts';
+import { FEES, LOSSES, SUSPENSE, treasuryOf, type Chains, type Ledger, type MicroUsd, type OpenMoney, OPERATOR_TREASURY } from '#billing';
 
 /** What one chain's treasury holds against what the books say. Amounts are micro-USD. */
 export interface AuditedChain {

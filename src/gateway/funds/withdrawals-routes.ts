@@ -176,4 +176,27 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
       return { data: viewWithdrawal(canceled) };
     },
   );
+
+  app.post<{ Params: IdParams }>(
+    '/withdrawals/:id/submit',
+    {
+      schema: {
+        summary: 'Have a withdrawal submitted',
+        description:
+          'The gateway submits what you were to submit yourself (`submit: self`). The authorization that you were given stays good, and pays once, whoever submits it.',
+        tags: TAGS,
+        params: idParams,
+        body: { type: ['object', 'null'] },
+        response: { 200: oneOf(withdrawalSchema) },
+      },
+    },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      const { id } = await existing(caller.account, request.params.id);
+      await requireFullRights(keys, caller, RIGHTS);
+      const submitted = await requireFunds(funds).chains.withdrawals.submit(id);
+      if (submitted === null) throw new GatewayError('unprocessable', 'There is nothing to submit any more: this withdrawal is over');
+      return { data: viewWithdrawal(submitted) };
+    },
+  );
 }
