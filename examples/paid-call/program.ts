@@ -5,16 +5,22 @@ import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
+const LAUNCHER = fileURLToPath(new URL('../../bin/tollgate.mjs', import.meta.url));
+
+/** The databases that the machine may have for gateways are left alone. */
+function cleanEnv(): NodeJS.ProcessEnv {
+  // oxlint-disable-next-line node/no-process-env -- what else is set is the user's, and his programs'
+  const { DATABASE_URL: _database, REDIS_URL: _redis, ...env } = process.env;
+  return env;
+}
+
 export interface Program {
   close(): Promise<void>;
 }
 
 /** Starts `tollgate <args>`; resolves once it has written a line with `ready`. Rejects when it ends before, with what it wrote. */
 export async function startProgram(args: readonly string[], ready: string, stopped: AbortSignal): Promise<Program> {
-  const launcher = fileURLToPath(new URL('../../bin/tollgate.mjs', import.meta.url));
-  // oxlint-disable-next-line node/no-process-env -- the databases that the machine may have for gateways are left alone
-  const { DATABASE_URL: _database, REDIS_URL: _redis, ...env } = process.env;
-  const child = spawn(process.execPath, [launcher, ...args], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], detached: true, env });
+  const child = spawn(process.execPath, [LAUNCHER, ...args], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], detached: true, env: cleanEnv() });
   const exited = once(child, 'exit');
   const close = async () => {
     child.kill();
@@ -38,6 +44,13 @@ export async function startProgram(args: readonly string[], ready: string, stopp
     await close();
     throw error;
   }
+}
+
+/** Runs `tollgate <args>` to its end, in this terminal. Rejects where it fails. */
+export async function runProgram(args: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, [LAUNCHER, ...args], { stdio: 'inherit', env: cleanEnv() });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`tollgate ${args.join(' ')} ended with ${code}`);
 }
 
 /** A port that nobody listens on at the moment. */

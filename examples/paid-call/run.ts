@@ -18,7 +18,7 @@ import { privateKeyToAccount } from 'viem/accounts';
 import { loadWallet, signInHeader } from '../../src/provide/wallet/index.ts';
 import { startEvm, startSolana, type DemoChain, type DemoWallet } from './chains.ts';
 import { startModel } from './model.ts';
-import { freePort, startProgram } from './program.ts';
+import { freePort, runProgram, startProgram } from './program.ts';
 
 const MODEL = 'delphi/oracle';
 const PURSE = 5_000_000n;
@@ -261,6 +261,10 @@ try {
   const proxy = await startProgram(['provide', '--config', providerConfig], 'ready: calls can come', stop.signal);
   ends.push(() => proxy.close());
   await Promise.race([show(url, actors, provider, paint), once(stop.signal, 'abort')]);
+  if (!stop.signal.aborted) {
+    process.stdout.write(`\n${paint('bold', 'The books, against the treasuries')}  ${paint('dim', 'tollgate audit --chain')}\n`);
+    await runProgram(['audit', '--chain', '--config', file, '--data', data]);
+  }
 } catch (error) {
   if (!stop.signal.aborted) {
     process.exitCode = 1;
