@@ -172,7 +172,8 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
       await fetch(`${url}/api/v1/withdrawals/${withdrawal.id}`, { headers: await signIn(account) }),
     ));
   }
-  print(`  ${paint('green', usd(earned))} USDC to ${provider.address} in transaction ${paint('dim', withdrawal.transaction!)}`);
+  print(`  ${paint('green', usd(earned))} USDC to ${provider.address}`);
+  print(`  in transaction ${paint('dim', withdrawal.transaction!)}`);
 
   step('On the chains');
   const after = await balances();
@@ -229,6 +230,7 @@ const paint: Paint = (style, text) => styleText(style, text, { stream: process.s
 const dir = await mkdtemp(join(tmpdir(), 'tollgate-paid-call-'));
 const ends: (() => Promise<void>)[] = [() => rm(dir, { recursive: true, force: true })];
 try {
+  process.stdout.write(`${paint('dim', 'Two chains with USDC start, a gateway that is paid on both, and a provider that dials in …')}\n`);
   const chains = [await startEvm(), await startSolana()];
   ends.push(...chains.map((chain) => () => chain.stop()));
   const actors: Actor[] = [];

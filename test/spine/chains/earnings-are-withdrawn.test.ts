@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { Hex } from 'viem';
 import { dialIn, offeredModel, type DialledIn } from '../../support/dial-in.ts';
 import { startProvider, type TestProvider } from '../../support/provider.ts';
 import { ask } from '../../support/spine.ts';
 import { encodeEnvelope, evmWallet, presign, signInHeaders, solanaWallet } from '../../support/wallets.ts';
-import { startChainsSpine, until, type ChainsSpine } from './support/chains-spine.ts';
+import { startChainsSpine, type ChainsSpine } from './support/chains-spine.ts';
 
 // Providers dial in, are called by wallets that pay in place, and have what they earned paid out: on two real chains.
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterEach(() => world.balanced());
 afterAll(async () => {
-  await Promise.all(proxies.map((proxy) => proxy.close()));
+  for (const proxy of proxies) proxy.kill();
   await world?.stop();
   await upstream?.stop();
 });
@@ -58,17 +58,16 @@ const withdraw = (headers: Record<string, string>, network: string, more: object
   request<Withdrawal>('POST', '/withdrawals', headers, { network, source: 'earnings', amount_micro_usdc: EARNED, ...more });
 /** Shows it until it is so, while blocks come. */
 const seen = (id: string, headers: () => Promise<Record<string, string>>, is: (withdrawal: Withdrawal) => boolean) =>
-  until(`withdrawal ${id} is so`, async () => {
+  world.later(`withdrawal ${id} is so`, async () => {
     const { data } = await request<Withdrawal>('GET', `/withdrawals/${id}`, await headers());
-    if (is(data)) return data;
-    await world.finalize();
-    return null;
+    return is(data) ? data : null;
   });
 const isPaid = ({ status }: Withdrawal) => status === 'paid';
 const walletOf = { evm: evmWallet, solana: solanaWallet };
+const onBoth = async (work: (family: 'evm' | 'solana') => Promise<void>) => void (await Promise.all([work('evm'), work('solana')]));
 
-describe.each(['evm', 'solana'] as const)('on %s', (family) => {
-  it('to the wallet of the provider, which signs in for it with a nonce of the gateway’s', async () => {
+it('to the wallet of the provider, which signs in for it with a nonce of the gateway’s', () =>
+  onBoth(async (family) => {
     const wallet = walletOf[family]();
     const chain = world[family];
     await serveAndEarn(`wallet-${family}`, family, { wallet });
@@ -82,9 +81,10 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
     expect(await chain.balanceOf(wallet.address)).toBe(BigInt(EARNED));
     const more = await withdraw(await world.fresh(wallet), chain.network);
     expect(more.status, more.text).toBe(402);
-  });
+  }));
 
-  it('to a wallet that the provider has bound to its account, by its API key', async () => {
+it('to a wallet that the provider has bound to its account, by its API key', () =>
+  onBoth(async (family) => {
     const wallet = walletOf[family]();
     const chain = world[family];
     const { key } = await world.spine.tenant(`sibyl-${family}`, '0');
@@ -99,8 +99,7 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
     expect(asked.status, asked.text).toBe(201);
     await seen(asked.data.id, async () => headers, isPaid);
     expect(await chain.balanceOf(wallet.address)).toBe(BigInt(EARNED));
-  });
-});
+  }));
 
 it('by an authorization that is handed out, whoever submits it, and once', async () => {
   const wallet = evmWallet();

@@ -20,7 +20,8 @@ beforeAll(async () => {
   [server, agent] = await Promise.all([startMcpFixture(), startAgent({})]);
   const pricing = 'per_call = 0.6';
   world = await startChainsSpine({
-    toml: toolToml({ name: 'tools', url: server.url, pricing }) + agentBlock({ name: 'delphi/agent', endpoint: agent.url, pricing, provider: 'Delphi' }),
+    toml:
+      toolToml({ name: 'tools', url: server.url, pricing }) + agentBlock({ name: 'delphi/agent', endpoint: agent.url, pricing, provider: 'Delphi' }),
   });
 });
 afterEach(() => world.balanced());
@@ -40,8 +41,10 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
       const call = { name: 'test_simple_text', arguments: {} };
       const asked = await client.callTool(call);
       expect(asked.isError).toBe(true);
-      const terms = asked.structuredContent as unknown as PaymentRequired;
-      expect(terms.accepts).toMatchObject([world.evm, world.solana].map(({ network, treasury }) => ({ network, payTo: treasury, amount: String(PRICE) })));
+      const terms = asked.structuredContent as PaymentRequired;
+      expect(terms.accepts).toMatchObject(
+        [world.evm, world.solana].map(({ network, treasury }) => ({ network, payTo: treasury, amount: String(PRICE) })),
+      );
       const payment = await payer.client.createPaymentPayload(terms);
       const paid = await client.callTool({ ...call, _meta: { 'x402/payment': payment } });
       expect(paid.isError ?? false, JSON.stringify(paid)).toBe(false);

@@ -35,8 +35,8 @@ export interface ChainsSpine {
   fresh(wallet: TestWallet): Promise<Record<string, string>>;
   /** Available in the balance of an account, micro-USD. */
   available(account: string): Promise<bigint>;
-  /** Blocks on both chains, towards what was done being final. */
-  finalize(): Promise<void>;
+  /** Asks until there is an answer, while blocks come on both chains, so that what was done becomes final. */
+  later<T>(what: string, ask: () => Promise<T | null>): Promise<T>;
   /** Waits until nothing is on its way on any chain. Then the books are in order, and what they owe is what the treasuries hold. */
   balanced(): Promise<void>;
   stop(): Promise<void>;
@@ -45,6 +45,8 @@ export interface ChainsSpine {
 /** Without limits that tests of money meet. */
 export const UNLIMITED =
   '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\nanonymous_requests_per_minute = 1000000\n[sign_in]\nfailures_per_minute = 1000000\n';
+
+const BETWEEN_BLOCKS_MS = 300;
 
 /** The block of a chain in the gateway's file. */
 export function chainToml({ setup, url }: MoneyChain): string {
@@ -68,7 +70,17 @@ export async function startChainsSpine({ toml = '', ...options }: SpineOptions =
     ...options,
     toml: `${UNLIMITED}[payments]\naddress_cooldown_s = 0\nwatch_ms = 100\n${toml}${chains.map(chainToml).join('')}`,
   });
-  const finalize = async () => void (await Promise.all(chains.map((chain) => chain.finalize())));
+  const later: ChainsSpine['later'] = async (what, ask) => {
+    let next = 0;
+    return until(what, async () => {
+      // Blocks of an anvil are a second apart: too many, and its time runs away from the payments that are signed.
+      if (performance.now() >= next) {
+        await Promise.all(chains.map((chain) => chain.finalize()));
+        next = performance.now() + BETWEEN_BLOCKS_MS;
+      }
+      return ask();
+    });
+  };
   const admin = async <T>(path: string) => {
     const response = await fetch(`${spine.origin}/admin/v1${path}`, { headers: { authorization: `Bearer ${spine.adminKey}` } });
     return ((await response.json()) as { data: T }).data;
@@ -88,11 +100,10 @@ export async function startChainsSpine({ toml = '', ...options }: SpineOptions =
       return signInHeaders(wallet, { nonce });
     },
     available: async (account) => (await spine.app.ledger.balance(escrowOf(account)))?.available ?? 0n,
-    finalize,
+    later,
     async balanced() {
       await spine.quiet();
-      const report = await until('nothing is on its way', async () => {
-        await finalize();
+      const report = await later('nothing is on its way', async () => {
         const found = await admin<AuditView>('/audit?chain=true');
         return found.chains.chains.every(({ open, ok }) => ok === true && Object.values(open).every((count) => count === 0)) ? found : null;
       });
