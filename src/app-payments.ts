@@ -62,7 +62,7 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
       if (answers) away.delete(network);
       else away.add(network);
       if (answers) logger.info({ network }, 'the chain answers again');
-      else logger.warn({ network, err: error }, 'the chain does not answer: payments and withdrawals over it wait');
+      else logger.warn({ network, reason: error instanceof Error ? error.message : String(error) }, 'the chain is not to be had: payments and withdrawals over it wait');
     },
   });
 

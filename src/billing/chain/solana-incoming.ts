@@ -114,6 +114,8 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
 
     async balanceAt(text) {
       const cursor = parse(text);
+      if ((await node.account(account, 'finalized')) === null)
+        throw new ChainUnavailable(`the treasury's token account ${account} is new and not final yet, which takes about half a minute`);
       const { slot, amount } = await node.tokens(account);
       // Whatever changes the balance is in the account's list: nothing there after the cursor's last, as of the balance's slot or later, so it is the cursor's.
       const [newest] = await node.signatures(account, 'finalized', { limit: 1, minSlot: slot });

@@ -36,7 +36,8 @@ export interface SolanaNode {
   moment(level: 'processed' | Level): Promise<Moment>;
   latestBlockhash(): Promise<{ readonly blockhash: string; readonly lastValidBlockHeight: bigint; readonly slot: bigint }>;
   isBlockhashValid(blockhash: string, level: 'processed' | Level, minSlot: bigint): Promise<boolean>;
-  account(address: Address): Promise<{ readonly owner: string; readonly data: Uint8Array } | null>;
+  /** `level`: default confirmed. */
+  account(address: Address, level?: Level): Promise<{ readonly owner: string; readonly data: Uint8Array } | null>;
   lamports(address: Address): Promise<bigint>;
   /** What a token account held in finality, and when. */
   tokens(account: Address): Promise<{ readonly slot: bigint; readonly amount: bigint }>;
@@ -110,10 +111,10 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
         if (slot < minSlot) throw new Error(`it is of slot ${slot}, before ${minSlot}`);
         return flag(value, 'a truth value');
       }),
-    account: (address) =>
+    account: (address, level = 'confirmed') =>
       ask(
         'account',
-        rpc.getAccountInfo(address, { commitment: 'confirmed', encoding: 'base64', dataSlice: { offset: 0, length: DATA_BYTES_MAX } }),
+        rpc.getAccountInfo(address, { commitment: level, encoding: 'base64', dataSlice: { offset: 0, length: DATA_BYTES_MAX } }),
         (answer) => {
           const { value } = inContext(answer);
           if (value === null) return null;

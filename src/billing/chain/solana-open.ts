@@ -35,14 +35,15 @@ export async function openTreasury({ node, network, asset, key, treasuryAccount,
   const fault = await networkFault(node, network);
   if (fault !== null) throw new Error(fault);
   await checkMint(node, network, asset);
-  const lamports = await node.lamports(key.address);
   const existing = await node.account(treasuryAccount);
-  const needed = WALLET_LAMPORTS + OWN_FEE_LAMPORTS + (existing === null ? TOKEN_ACCOUNT_LAMPORTS : 0n);
+  if (existing !== null) return checkAccount(existing, key.address, asset, treasuryAccount);
+  // Only for the first time: a treasury that runs out of SOL later stops payments, not gateways.
+  const lamports = await node.lamports(key.address);
+  const needed = WALLET_LAMPORTS + OWN_FEE_LAMPORTS + TOKEN_ACCOUNT_LAMPORTS;
   if (lamports < needed)
     throw new Error(
       `the treasury ${key.address} on ${network} has ${lamports} lamports and needs at least ${needed} for fees and its token account: send it some SOL`,
     );
-  if (existing !== null) return checkAccount(existing, key.address, asset, treasuryAccount);
 
   const payer = { address: key.address, signTransactions: () => Promise.resolve([]) };
   const create = getCreateAssociatedTokenIdempotentInstruction({ payer, ata: treasuryAccount, owner: key.address, mint: asset });

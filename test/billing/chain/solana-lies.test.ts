@@ -58,7 +58,7 @@ const QUESTIONS: Readonly<Record<string, { readonly methods: readonly string[]; 
   submit: { methods: ['sendTransaction'], ask: (of) => of.submit(made) },
   send: { methods: ['sendTransaction'], ask: (of) => of.send(payout, signed) },
   sign: { methods: ['getLatestBlockhash', 'getAccountInfo', 'getEpochInfo'], ask: (of) => of.sign(payout, null) },
-  open: { methods: ['getGenesisHash', 'getAccountInfo', 'getBalance'], ask: (of) => of.open() },
+  open: { methods: ['getGenesisHash', 'getAccountInfo'], ask: (of) => of.open() },
 };
 const CASES = Object.entries(QUESTIONS).flatMap(([question, { methods, ask }]) => methods.map((method) => [question, method, ask] as const));
 

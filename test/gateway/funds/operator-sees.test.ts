@@ -73,7 +73,7 @@ describe('a gateway whose chain', () => {
     node.set({ fault: { kind: 'refuse' } });
     const spine = await startSpine({ credit: '0', env: { RPC_URL: node.url, TREASURY_KEY }, toml: `[payments]\nwatch_ms = 100\n${chainToml()}` });
     try {
-      expect(spine.logs.some((line) => line.includes('the chain does not answer') && line.includes(world.network))).toBe(true);
+      expect(spine.logs.some((line) => line.includes('the chain is not to be had') && line.includes(world.network))).toBe(true);
       expect(spine.logs.join('')).not.toContain(TREASURY_KEY);
       const chains = async () => ((await (await spine.get('/payments/chains')).json()) as { data: readonly { answers: boolean }[] }).data;
       expect(await chains()).toMatchObject([{ answers: false, treasury: null }]);
