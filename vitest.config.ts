@@ -8,6 +8,7 @@ const deep = process.env['TOLLGATE_DEEP'] === '1';
  */
 const SHARED = [
   'test/{architecture,attacks-a2a,bridges,demo,gateway,openai,provide,rpc,store}/**/*.test.ts',
+  'test/billing/chain/{evm,solana}-*.test.ts',
   'test/a2a/{calls,cards,clients,contract,push,wire}/**/*.test.ts',
   'test/mcp/{aggregate,attacks,calls,catalogue,clients,legacy-to-modern,modern-to-legacy,sessions}/**/*.test.ts',
   'test/peer-primitives.test.ts',
@@ -18,6 +19,7 @@ const DEEP_ONLY = [
   'test/cluster/gateway-freezes.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',
   'test/mcp/faults/soak.test.ts',
+  'test/spine/chains/killed-with-money-under-way.test.ts',
   'test/tunnel/five-hundred-streams.test.ts',
   'test/tunnel/two-hundred-proxies.test.ts',
 ];

@@ -24,6 +24,11 @@ const MODEL = 'delphi/oracle';
 const PURSE = 5_000_000n;
 const MICRO = 1_000_000;
 
+const stop = new AbortController();
+
+/** Whoever stops the demo does not wait for its calls. */
+const request: typeof fetch = (input, init) => fetch(input, { ...init, signal: stop.signal });
+
 type Paint = (style: Parameters<typeof styleText>[0], text: string) => string;
 
 interface Actor {
@@ -78,7 +83,7 @@ async function payingFetch({ chain, payer }: Actor): Promise<typeof fetch> {
       chain.network as 'solana:0',
       new ExactSvmScheme(await createKeyPairSignerFromBytes(bs58.decode(payer.privateKey)), { rpcUrl: chain.rpcUrl }),
     );
-  return wrapFetchWithPayment(fetch, client);
+  return wrapFetchWithPayment(request, client);
 }
 
 interface Signer {
@@ -89,7 +94,7 @@ interface Signer {
 
 /** A sign-in header; with a nonce of the gateway's for what is sensitive. */
 async function signIn({ url, network, privateKey }: Signer, sensitive = false): Promise<Record<string, string>> {
-  const nonce = sensitive ? ((await (await fetch(`${url}/api/v1/auth/nonce`)).json()) as { nonce: string }).nonce : undefined;
+  const nonce = sensitive ? ((await (await request(`${url}/api/v1/auth/nonce`)).json()) as { nonce: string }).nonce : undefined;
   const wallet = await loadWallet({ chainId: network, privateKey });
   const { host } = new URL(url);
   return { 'SIGN-IN-WITH-X': await signInHeader(wallet, { domain: host, uri: url, nonce, now: Date.now(), lifetimeMs: 300_000 }) };
@@ -142,7 +147,7 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
   for (const actor of actors) {
     const { chain, payer } = actor;
     step(`${chain.title}: a wallet with USDC and no account asks`);
-    const refused = await chat(fetch, true);
+    const refused = await chat(request, true);
     const { error, accepts } = (await refused.json()) as { error: { message: string }; accepts: { network: string; amount: string }[] };
     const terms = accepts.find(({ network }) => network === chain.network)!;
     print(`  ${paint('yellow', String(refused.status))} ${error.message}; ${usd(Number(terms.amount))} USDC to ${chain.network} will do`);
@@ -151,8 +156,8 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
     print(`  ${paint('green', String(answer.status))} paid in transaction ${paint('dim', receipt.transaction)}`);
     await printStream(answer, paint);
     const wallet: Signer = { url, network: chain.network, privateKey: payer.privateKey };
-    const again = await json<{ usage: { cost: number } }>(await chat(fetch, false, await signIn(wallet)));
-    const left = await json<{ balance_usd: string }>(await fetch(`${url}/api/v1/session/balance`, { headers: await signIn(wallet) }));
+    const again = await json<{ usage: { cost: number } }>(await chat(request, false, await signIn(wallet)));
+    const left = await json<{ balance_usd: string }>(await request(`${url}/api/v1/session/balance`, { headers: await signIn(wallet) }));
     print(`  ${paint('green', '200')} signed in, once more from the balance: ${again.usage.cost} USD, ${left.balance_usd} USD left`);
   }
 
@@ -160,7 +165,7 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
   const { chain } = home;
   const account: Signer = { url, network: chain.network, privateKey: provider.privateKey };
   const earned = await untilEarned(account);
-  const asked = await fetch(`${url}/api/v1/withdrawals`, {
+  const asked = await request(`${url}/api/v1/withdrawals`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'idempotency-key': 'demo', ...(await signIn(account, true)) },
     body: JSON.stringify({ network: chain.network, source: 'earnings', amount_micro_usdc: earned }),
@@ -171,7 +176,7 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
     await chain.finalize();
     await pause(200);
     ({ data: withdrawal } = await json<{ data: Withdrawal }>(
-      await fetch(`${url}/api/v1/withdrawals/${withdrawal.id}`, { headers: await signIn(account) }),
+      await request(`${url}/api/v1/withdrawals/${withdrawal.id}`, { headers: await signIn(account) }),
     ));
   }
   print(`  ${paint('green', usd(earned))} USDC to ${provider.address}`);
@@ -199,10 +204,11 @@ interface Withdrawal {
 }
 
 /** A treasury on Solana gets its token account with the first start, which takes its finality. */
-async function untilChainsAnswer(url: string): Promise<void> {
-  for (;;) {
-    const { data } = await json<{ data: { answers: boolean }[] }>(await fetch(`${url}/api/v1/payments/chains`));
+async function untilChainsAnswer(url: string, chains: readonly DemoChain[]): Promise<void> {
+  for (let look = 0; ; look += 1) {
+    const { data } = await json<{ data: { answers: boolean }[] }>(await request(`${url}/api/v1/payments/chains`));
     if (data.every(({ answers }) => answers)) return;
+    if (look % 4 === 2) for (const chain of chains) await chain.finalize();
     await pause(100);
   }
 }
@@ -211,7 +217,7 @@ async function untilChainsAnswer(url: string): Promise<void> {
 async function untilEarned(account: Signer): Promise<number> {
   for (;;) {
     const { available_micro_usdc: available } = await json<{ available_micro_usdc: number }>(
-      await fetch(`${account.url}/api/v1/provider/earnings`, { headers: await signIn(account) }),
+      await request(`${account.url}/api/v1/provider/earnings`, { headers: await signIn(account) }),
     );
     if (available > 0) return available;
     await pause(100);
@@ -226,7 +232,6 @@ function table(head: readonly string[], rows: readonly (readonly string[])[], pa
   return [paint('dim', line(head)), ...rows.map(line)];
 }
 
-const stop = new AbortController();
 process.on('SIGINT', () => stop.abort()).on('SIGTERM', () => stop.abort());
 const paint: Paint = (style, text) => styleText(style, text, { stream: process.stdout });
 const dir = await mkdtemp(join(tmpdir(), 'tollgate-paid-call-'));
@@ -257,7 +262,7 @@ try {
   ends.push(() => gateway.close());
   const { base_url: url } = JSON.parse(await readFile(join(data, 'dev.json'), 'utf8')) as { base_url: string };
 
-  await untilChainsAnswer(url);
+  await untilChainsAnswer(url, chains);
 
   const provider = await chains[0]!.wallet();
   const providerConfig = join(dir, 'provider.toml');

@@ -73,7 +73,7 @@ export function createPaymentTasks({
         contextId: context,
         taskId: id,
         role: 'ROLE_AGENT',
-        parts: [{ text: error.message }],
+        parts: [{ text: required.error }],
         metadata: { ...standing(error, payment), [X402.required]: required },
       };
       const task = {

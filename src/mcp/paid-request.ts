@@ -1,4 +1,4 @@
-import { paidCaller, paymentOf, type Caller, type Payments, type PaymentSlip, type RequestMessage } from '#gateway';
+import { keyedRequest, paidCaller, paymentOf, type Caller, type Payments, type PaymentSlip, type RequestMessage } from '#gateway';
 import { requestDigest } from './request-digest.ts';
 
 /** Members of `_meta` by the x402 transport for MCP. */
@@ -10,16 +10,23 @@ export interface PaidRequest {
   readonly payment: PaymentSlip | null;
 }
 
+/** The request, with what it says to the gateway of paying and repeating it. */
+export interface PaidMeta {
+  readonly message: RequestMessage;
+  readonly payment: unknown;
+  readonly idempotencyKey: string | null;
+}
+
 /**
  * Takes what a request says of a payment. `target`: what of the gateway it asks. Each round of a call is the same request to a payment, since all of them are one call.
  * Throws GatewayError `invalid_request`, `service_unavailable`.
  */
-export type ReadPaid = (caller: Caller, target: string, own: { readonly message: RequestMessage; readonly payment: unknown }) => Promise<PaidRequest>;
+export type ReadPaid = (caller: Caller, target: string, own: PaidMeta) => Promise<PaidRequest>;
 
 export function createReadPaid(payments: Payments): ReadPaid {
-  return async (caller, target, { message, payment: said }) => {
+  return async (caller, target, { message, payment: said, idempotencyKey }) => {
     if (!payments.open || said === undefined || message.method !== 'tools/call') return { caller, payment: null };
-    const payment = paymentOf(said, `params._meta["${X402.payment}"]`, () => requestDigest(target, message, false));
+    const payment = paymentOf(said, `params._meta["${X402.payment}"]`, () => keyedRequest(requestDigest(target, message, false), idempotencyKey));
     return { caller: await paidCaller(payments, caller, payment), payment };
   };
 }

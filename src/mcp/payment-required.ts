@@ -12,7 +12,7 @@ export async function paymentRequired(
   error: GatewayError,
   least: MicroUsd,
 ): Promise<string> {
-  const tool = String(message.params?.['name']);
+  const tool = String(message.params?.['name']).toWellFormed();
   // Where a limit is what is too low, a payment would not help.
   const payable = error instanceof PaymentNeeded;
   const amount = payable ? error.missing : least;

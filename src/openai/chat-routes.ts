@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync } from 'fastify';
 import {
   createCheck,
   formatUsd,
   GatewayError,
+  keyedRequest,
   newCallId,
   NO_PAYMENTS,
   ownIdempotencyKey,
@@ -94,8 +96,10 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
             'With `stream` the answer is `text/event-stream`: `data:` frames with `choices[].delta`, the last of which carries `finish_reason` and `usage`, then `data: [DONE]`. ' +
             'Fields that are not listed here are passed to the provider untouched. ' +
             '`a2a/<agent>` and `mcp/<service>/<tool>` in the place of a model ask an agent or a tool, at its own price. ' +
-            'Tools of type `mcp` are called by the gateway itself: `usage.cost` is then the sum of all calls, which `usage.cost_details.children` lists.',
+            'Tools of type `mcp` are called by the gateway itself: `usage.cost` is then the sum of all calls, which `usage.cost_details.children` lists.' +
+            (payments.open ? PAYABLE : ''),
           tags: ['Chat'],
+          ...(payments.open ? { security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }] } : {}),
           consumes: ['application/json'],
           body: schema,
         },
@@ -106,7 +110,8 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         refuseEncoding(request.headers['content-encoding']);
         const bytes = request.body ?? EMPTY;
         const body = withMaxCost(check(parseJson(bytes, limits)), request.headers['x-max-cost']);
-        const payment = payments.open ? readPayment(request.headers, () => hash('sha256', bytes)) : null;
+        const ownKey = idempotencyKeyIn(request.headers);
+        const payment = payments.open ? readPayment(request.headers, () => keyedRequest(hash('sha256', bytes), ownKey)) : null;
         const { caller: admitted } = admissionOf(request);
         const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
         const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
@@ -126,7 +131,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         const callId = newCallId();
         const gone = new AbortController();
         const run = async (sink: ReplySink) => writeChatReply(await open(callId, gone.signal), paidSink(sink, payment), options);
-        const key = keyOf(caller, payment, request.headers['idempotency-key']);
+        const key = keyOf(caller, payment, ownKey);
         try {
           if (key === null) await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));
           else {
@@ -156,15 +161,21 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
 }
 
 const EMPTY = Buffer.alloc(0);
+const PAYABLE =
+  ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
+  'is answered, from whoever has no account too.';
 const MODEL_CHARS_MAX = 128;
 const NO_SPEAKERS: Partial<Speakers> = {};
 
 /** The idempotency key as it is kept; null for none. Who comes without an account has none to keep it in, unless the request is paid for: then that is its key. */
-function keyOf(caller: Caller, payment: PaymentSlip | null, header: string | string[] | undefined): string | null {
-  const key = header === undefined ? null : parseIdempotencyKey(header);
+function keyOf(caller: Caller, payment: PaymentSlip | null, key: string | null): string | null {
   if (caller.anonymous) return null;
   if (key !== null) return ownIdempotencyKey(caller, key);
   return caller.paying && payment ? paymentKey(payment) : null;
+}
+
+function idempotencyKeyIn({ 'idempotency-key': header }: IncomingHttpHeaders): string | null {
+  return header === undefined ? null : parseIdempotencyKey(header);
 }
 
 function refuseEncoding(encoding: string | undefined): void {

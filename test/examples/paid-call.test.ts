@@ -4,41 +4,41 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-let dir: string;
-beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'tollgate-examples-'));
-});
-afterEach(() => rm(dir, { recursive: true, force: true }));
-
 /** Runs it as a user does. `stopAt`: what it has written when Ctrl-C is pressed. */
-async function run(stopAt?: string): Promise<{ readonly code: number | null; readonly output: string }> {
-  // Its own group, as in a terminal, where Ctrl-C reaches npm and what npm runs.
-  const child = spawn('npm', ['run', '--silent', 'demo:chain'], {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-    env: { PATH: process.env['PATH'], HOME: dir, TMPDIR: dir, DATABASE_URL: 'postgres://127.0.0.1:9/none' },
-  });
-  let output = '';
-  let pressed = false;
-  const closed = once(child, 'close');
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (bytes: Buffer) => {
-      output += bytes.toString();
-      if (stopAt === undefined || pressed || !output.includes(stopAt)) return;
-      pressed = true;
-      process.kill(-child.pid!, 'SIGINT');
+async function run(stopAt?: string) {
+  const dir = await mkdtemp(join(tmpdir(), 'tollgate-examples-'));
+  try {
+    // Its own group, as in a terminal, where Ctrl-C reaches npm and what npm runs.
+    const child = spawn('npm', ['run', '--silent', 'demo:chain'], {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+      env: { PATH: process.env['PATH'], HOME: dir, TMPDIR: dir, DATABASE_URL: 'postgres://127.0.0.1:9/none' },
     });
-  const [code] = (await closed) as [number | null];
-  return { code, output };
+    let output = '';
+    let pressed = false;
+    const closed = once(child, 'close');
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (bytes: Buffer) => {
+        output += bytes.toString();
+        if (stopAt === undefined || pressed || !output.includes(stopAt)) return;
+        pressed = true;
+        process.kill(-child.pid!, 'SIGINT');
+      });
+    const [code] = (await closed) as [number | null];
+    const files = (await readdir(dir)).filter((name) => name.startsWith('tollgate-'));
+    return { code, output, left: [...files, ...processesOf(dir)] };
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
 }
 
-/** Processes that the run has started and not ended: all of them have its directory in their environment. */
-function leftRunning(): string[] {
+/** What a run has started and not ended: all of it has its directory in its environment. */
+function processesOf(dir: string): string[] {
   if (!existsSync('/proc/self/environ')) return [];
   return readdirSync('/proc').filter((pid) => {
     try {
@@ -49,12 +49,11 @@ function leftRunning(): string[] {
     }
   });
 }
-const leftThere = async () => (await readdir(dir)).filter((name) => name.startsWith('tollgate-'));
 
 const micro = (text: string) => Math.round(Number(text) * 1e6);
 
-it('shows what moved on the chains: what wallets paid, treasuries and the provider have', async () => {
-  const { code, output } = await run();
+it.concurrent('shows what moved on the chains: what wallets paid, treasuries and the provider have', async () => {
+  const { code, output, left } = await run();
   expect(code, output).toBe(0);
   expect(output).not.toContain('\u001b[');
   expect(output.match(/^ {2}402 Insufficient balance .* USDC to \S+ will do$/gm)).toHaveLength(2);
@@ -79,15 +78,13 @@ it('shows what moved on the chains: what wallets paid, treasuries and the provid
   // The audit names the same figures: owed, held, booked.
   const audited = [...output.matchAll(/^ *(?:eip155|solana):\S+ +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+\.\d{6})/gm)].map((row) => row.slice(1).map(micro));
   expect(audited).toEqual(changeOf('treasury').map((held) => [held, held, held]));
-  expect(leftRunning()).toEqual([]);
-  expect(await leftThere()).toEqual([]);
+  expect(left).toEqual([]);
 });
 
-it('ends cleanly when it is stopped in between', async () => {
-  const { code, output } = await run('200 paid in');
+it.concurrent('ends cleanly when it is stopped in between', async () => {
+  const { code, output, left } = await run('200 paid in');
   expect(output).not.toMatch(/error/i);
   expect(output).not.toContain('On the chains');
   expect(code).toBe(0);
-  expect(leftRunning()).toEqual([]);
-  expect(await leftThere()).toEqual([]);
+  expect(left).toEqual([]);
 });

@@ -234,6 +234,20 @@ test("a tool that is asked as a model is paid for in place, and a client's own i
   expect(tools.asked.filter(({ method }) => method === 'tools/call')).toHaveLength(1);
 });
 
+test('whoever reads a payment on the chain, and knows the request, cannot have it run again under keys of his own', async () => {
+  const before = asked();
+  const body = ask('guessed');
+  const payment = pay({ wallet: 'drained', nonce: 'drained' });
+  expect((await post(body, { ...payment, 'idempotency-key': 'mine' })).status).toBe(200);
+  const left = await availableOf(accountOf('drained'));
+  for (const more of [{}, { 'idempotency-key': 'one' }, { 'idempotency-key': 'two' }]) {
+    const { error } = await termsOf(await post(body, { ...payment, ...more }));
+    expect(error['type']).toBe('payment_verification_failed');
+  }
+  expect(asked()).toBe(before + 1);
+  expect(await availableOf(accountOf('drained'))).toBe(left);
+});
+
 test('a stream that may be slow to begin does not begin before it is paid for', async () => {
   const body = ask('{}', { model: 'mcp/kit/any', stream: true });
   const held = Promise.withResolvers<void>();

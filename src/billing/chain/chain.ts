@@ -36,6 +36,8 @@ export interface SignedPayment {
   readonly payer: string;
   readonly amount: MicroUsd;
   readonly requirements: PaymentRequirements;
+  /** What its payer signed along with it, whatever the requirements say that came with it. Solana's memo; left out where there is none. */
+  readonly memo?: string;
   /** The client's payload: all that it takes to submit the payment again. JSON. */
   readonly payload: Readonly<Record<string, unknown>>;
   /** When it was read first, epoch milliseconds: nobody had submitted it long before. Solana's; it counts as it was kept, not as a repetition of the payment says it. */

@@ -6,10 +6,11 @@ import { ChainUnavailable, type Chain, type ChainSetup, type Incoming } from './
 import { createChainRows, type ChainBook, type OpenMoney } from './chain-rows.ts';
 import { createDepositRows, type DepositRows } from './deposit-rows.ts';
 import { createDeposits, type Deposits, type ProblemLevel } from './deposits.ts';
+import { createLookAfter, type LookAfter } from './look-after.ts';
 import { createTreasury, type Reserves, type Treasury } from './treasury.ts';
 import { createWallets, type Wallets } from './wallets.ts';
 import { createWithdrawalRows, type WithdrawalRows } from './withdrawal-rows.ts';
-import { createWithdrawals, lookAfterMs, type Withdrawals } from './withdrawals.ts';
+import { createWithdrawals, type Withdrawals } from './withdrawals.ts';
 
 /** The rules of one chain. */
 export interface ChainPolicy {
@@ -61,7 +62,6 @@ export interface Chains {
   close(): Promise<void>;
 }
 
-const DUE_MAX = 32;
 const CLAIM_MS = 30_000;
 const BETWEEN_LOOKS_MS = 400;
 
@@ -97,24 +97,28 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     policyOf,
     waitMs: options.waitMs,
     recall: (account, reason) => withdrawals.recall(escrowOf(account), reason),
+    accountOfMemo: options.accountOfMemo,
     attribute: (event, network) => attribute(event, network),
     onProblem,
     now,
     signal,
   });
 
-  /** The account that the memo names, that the sending wallet is bound to, or that it is itself where it was ever used. */
+  /**
+   * The account that the memo names, that the sending wallet is bound to, or that it is itself where it was ever used. An address that was used as an ordinary wallet and
+   * as a contract is whose signature says so: anybody can make an account of any name, by sending something to it.
+   */
   const attribute = async ({ memo, sender }: Incoming, network: string): Promise<string | null> => {
     const named = memo === null ? null : await options.accountOfMemo(memo);
     if (named !== null) return named;
     const wallet = `${network.slice(0, network.indexOf(':'))}:${network.startsWith('eip155:') ? sender.toLowerCase() : sender}`;
     const bound = await wallets.find(wallet);
     if (bound !== null) return bound.account;
-    const contract = `${network}:${sender.toLowerCase()}`;
-    for (const account of network.startsWith('eip155:') ? [wallet, contract] : [wallet]) {
-      if ((await ledger.balance(escrowOf(account))) !== null) return account;
+    const used: string[] = [];
+    for (const account of network.startsWith('eip155:') ? [wallet, `${network}:${sender.toLowerCase()}`] : [wallet]) {
+      if ((await ledger.balance(escrowOf(account))) !== null) used.push(account);
     }
-    return null;
+    return used.length === 1 ? used[0]! : null;
   };
 
   const openOne = async (setup: ChainSetup): Promise<void> => {
@@ -190,27 +194,29 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
       if (treasury) await asking(network, treasury.compare);
     });
   }
-  /** Claimed rows one beside the other; each is due again by how often it was looked at. */
-  const lookAfter = async <Row extends { readonly id: string; readonly network: string; readonly looks: number }>(
-    rows: readonly Row[],
-    carryOn: (row: Row) => Promise<void>,
-    schedule: (id: string, at: number) => Promise<void>,
-  ): Promise<void> => {
-    await Promise.all(
-      rows.map(async (row) => {
-        try {
-          await carryOn(row);
-        } catch (error) {
-          if (!(error instanceof ChainUnavailable))
-            onProblem('warn', 'money on its way over a chain could not be looked after; it is tried again', { id: row.id, error });
-        }
-        await schedule(row.id, now() + lookAfterMs(row.looks));
+  /** Each chain by itself, also one that is no longer set up: what of it needs the ledger alone goes on. */
+  const everyNetwork = new Set([...setups.keys(), ...(await chainRows.list()).map(({ network }) => network)]);
+  const looks: LookAfter[] = [];
+  for (const network of everyNetwork) {
+    const [comes, goes] = [depositRows, withdrawalRows];
+    looks.push(
+      createLookAfter({
+        claim: (limit) => comes.claim(network, limit, CLAIM_MS),
+        carryOn: deposits.carryOn,
+        schedule: comes.schedule,
+        onProblem,
+        now,
+      }),
+      createLookAfter({
+        claim: (limit) => goes.claim(network, limit, CLAIM_MS),
+        carryOn: withdrawals.carryOn,
+        schedule: goes.schedule,
+        onProblem,
+        now,
       }),
     );
-  };
-  loop(BETWEEN_LOOKS_MS, async () => lookAfter(await depositRows.claim(DUE_MAX, CLAIM_MS), deposits.carryOn, depositRows.schedule));
-  loop(BETWEEN_LOOKS_MS, async () => lookAfter(await withdrawalRows.claim(DUE_MAX, CLAIM_MS), withdrawals.carryOn, withdrawalRows.schedule));
-
+  }
+  for (const { begin } of looks) loop(BETWEEN_LOOKS_MS, begin);
   return {
     networks: [...setups.keys()],
     chain: chainOf,
@@ -235,7 +241,11 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
       ),
     async close() {
       ended.abort();
+      // No node that hangs is waited for: what was asked of it may or may not have happened, as ever.
+      for (const { chain } of opened.values()) chain.close();
       await Promise.all(loops);
+      await Promise.all(looks.map(({ done }) => done()));
+      // One may have been opened meanwhile.
       for (const { chain } of opened.values()) chain.close();
     },
   };

@@ -49,6 +49,7 @@ const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql
 const INSERT = load('insert-deposit');
 const FIND = load('find-deposit');
 const LIST = load('list-deposits');
+const LOCK_CHAIN = load('lock-chain');
 const NOTE_EVENT = load('note-event');
 const NOTE_PLACE = load('note-place');
 const NOTE_TRANSACTION = load('note-transaction');
@@ -73,8 +74,8 @@ export interface Before {
 
 /** The table of deposits. Every change is one conditional statement, so that it is made once by whoever comes first. */
 export interface DepositRows {
-  /** False where the row is there already. Nobody else looks at it before `nextLookAt`. */
-  insert(deposit: NewDeposit, nextLookAt: number): Promise<boolean>;
+  /** False where the row is there already, or its payer has `openMax` signed payments (null: any number) that nothing is known of yet. Nobody else looks at it before `nextLookAt`. */
+  insert(deposit: NewDeposit, nextLookAt: number, openMax: number | null): Promise<boolean>;
   find(id: string): Promise<Deposit | null>;
   /** The newest first. */
   list(account: string, before: Before | null, limit: number): Promise<readonly Deposit[]>;
@@ -87,12 +88,12 @@ export interface DepositRows {
   markFailed(id: string, reason: string): Promise<boolean>;
   beginReversal(id: string, reason: string): Promise<boolean>;
   endReversal(id: string): Promise<boolean>;
-  /** Rows that are due, taken for `claimMs`. */
-  claim(limit: number, claimMs: number): Promise<readonly Deposit[]>;
+  /** Rows of a network that are due, taken for `claimMs`. */
+  claim(network: string, limit: number, claimMs: number): Promise<readonly Deposit[]>;
   /** null: nothing can change any more. */
   schedule(id: string, nextLookAt: number | null): Promise<void>;
-  /** Whether the account has money that its chain may still undo. */
-  unfinal(account: string): Promise<boolean>;
+  /** Whether the account has money that its chain may still undo, and that may have been there at `at` (epoch milliseconds). */
+  unfinal(account: string, at: number): Promise<boolean>;
   /** All in suspense, the newest first. */
   suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
   /** What came into the account over chains and stands. */
@@ -106,8 +107,8 @@ export interface DepositRows {
 export function createDepositRows(database: Database, { now }: { readonly now: () => number }): DepositRows {
   const changed = async (...query: Parameters<Database['query']>) => (await database.query(...query)).length > 0;
   return {
-    insert: ({ id, network, account, payer, amount, payment, request }, nextLookAt) =>
-      changed(INSERT, [id, network, account, payer, amount, payment === null ? null : paymentText(payment), request, now(), nextLookAt]),
+    insert: ({ id, network, account, payer, amount, payment, request }, nextLookAt, openMax) =>
+      changed(INSERT, [id, network, account, payer, amount, payment === null ? null : paymentText(payment), request, now(), nextLookAt, openMax]),
     async find(id) {
       const [row] = await database.query(FIND, [id]);
       return row ? toDeposit(row) : null;
@@ -116,7 +117,10 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
       (await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toDeposit),
     async noteEvent(id, { transaction, id: event, height, amount, final }, limit, nextLookAt) {
       const params: Value[] = [id, transaction, event, height, amount, now(), nextLookAt, final ? 1 : 0, limit];
-      const [row] = await database.query(NOTE_EVENT, params);
+      const noting = { statement: NOTE_EVENT, params };
+      // Those noted at the same time would not see each other in the sum, and go past the limit together. SQLite has one writer.
+      const alone = final || database.engine === 'sqlite';
+      const [row] = alone ? await database.query(NOTE_EVENT, params) : (await database.batch([{ statement: LOCK_CHAIN, params: [id] }, noting]))[1]!;
       return row ? toDeposit(row) : null;
     },
     async notePlace(id, { transaction, id: event, height }) {
@@ -130,11 +134,11 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
     markFailed: (id, reason) => changed(MARK_FAILED, [id, reason, now()]),
     beginReversal: (id, reason) => changed(BEGIN_REVERSAL, [id, reason, now()]),
     endReversal: (id) => changed(END_REVERSAL, [id, now()]),
-    claim: async (limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit])).map(toDeposit),
+    claim: async (network, limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toDeposit),
     async schedule(id, nextLookAt) {
       await database.query(SCHEDULE, [id, nextLookAt]);
     },
-    unfinal: async (account) => (await database.query(UNFINAL, [account]))[0]!['deposits'] !== 0n,
+    unfinal: async (account, at) => (await database.query(UNFINAL, [account, at]))[0]!['deposits'] !== 0n,
     suspense: async (before, limit) =>
       (await database.query(SUSPENSE, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toDeposit),
     paidIn: async (account) => (await database.query(PAID_IN, [account]))[0]!['amount'] as bigint,

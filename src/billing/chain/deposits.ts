@@ -27,6 +27,8 @@ export interface DepositsOptions {
   readonly waitMs: number;
   /** Gives back what is to be paid out to an account and not signed yet. */
   readonly recall: (account: string, reason: string) => Promise<void>;
+  /** The account that a memo names, where there is one. */
+  readonly accountOfMemo: (memo: string) => Promise<string | null>;
   /** Who a plain transfer is for: an account that exists, or null. */
   readonly attribute: (event: Incoming, network: string) => Promise<string | null>;
   /** Told of what somebody should look at. */
@@ -96,7 +98,8 @@ export function createDeposits(options: DepositsOptions): Deposits {
       const noted = await rows.noteEvent(id, event, policy.unfinalMax, now() + CLAIM_MARGIN_MS);
       if (noted) return credit(noted, event.final);
       const current = await rows.find(id);
-      if (current?.state === 'crediting') await credit(current, event.final);
+      // Somebody else has noted it meanwhile; where they are still the same it is more than is lent out.
+      if (current && current.state !== 'received' && current.state !== 'failed') await settle(current, event);
       return;
     }
     if (state !== 'crediting' && state !== 'credited' && state !== 'final') return;
@@ -184,7 +187,9 @@ export function createDeposits(options: DepositsOptions): Deposits {
           if (seen === null || (seen.state !== 'received' && seen.state !== 'crediting')) return;
         }
         if (performance.now() + wait > until) return;
-        await pause(wait, undefined, { signal });
+        await pause(wait, undefined, { signal }).catch(() => {});
+        // The gateway ends: it is not known yet.
+        if (signal.aborted) return;
       }
     } finally {
       if (mine && !signal.aborted) await rows.schedule(deposit.id, now() + FIRST_LOOK_MS).catch(() => {});
@@ -223,6 +228,18 @@ export function createDeposits(options: DepositsOptions): Deposits {
     await rows.schedule(id, null);
   };
 
+  /** The row of what came in, made where there is none. */
+  const keep = async (id: string, event: Incoming, network: string): Promise<Deposit> => {
+    const known = await rows.find(id);
+    if (known !== null) return known;
+    const account = await options.attribute(event, network);
+    const made = { id, network, account, payer: event.sender, amount: event.amount, payment: null, request: null };
+    await rows.insert(made, now() + CLAIM_MARGIN_MS, null);
+    const deposit = await rows.find(id);
+    if (deposit === null) throw new Error(`deposit ${id} is gone`);
+    return deposit;
+  };
+
   const attribute = async (deposit: Deposit, account: string): Promise<boolean> => {
     if (!(await rows.attribute(deposit.id, account))) return false;
     await give(deposit, account);
@@ -236,10 +253,18 @@ export function createDeposits(options: DepositsOptions): Deposits {
       let deposit = await rows.find(payment.id);
       let mine = false;
       if (deposit === null) {
-        const { id, network, payer, amount } = payment;
-        mine = await rows.insert({ id, network, payer, amount, payment, ...owner }, now() + waitMs + CLAIM_MARGIN_MS);
+        const { id, network, payer, amount, memo } = payment;
+        // Whoever brings it may say what was asked for, and leave out whom it was for; its payer has signed that.
+        const named = memo === undefined ? null : await options.accountOfMemo(memo);
+        if (named !== null && named !== owner.account)
+          throw new PaymentProblem('payment_verification_failed', `The payment is for account ${named}, not for this one: sign a new one`);
+        mine = await rows.insert({ id, network, payer, amount, payment, ...owner }, now() + waitMs + CLAIM_MARGIN_MS, OPEN_MAX);
         deposit = await rows.find(id);
-        if (deposit === null) throw new Error(`deposit ${id} is gone`);
+        if (deposit === null)
+          throw new PaymentProblem(
+            'payment_verification_failed',
+            `${OPEN_MAX} payments of wallet ${payer} are under way on ${network}: pay again when one of them is settled`,
+          );
       }
       await checkOwner(deposit, payment, owner);
       if (deposit.state === 'received' || deposit.state === 'crediting') {
@@ -270,24 +295,12 @@ export function createDeposits(options: DepositsOptions): Deposits {
     },
 
     async arrived(event, network) {
-      const id = idOf(event, network);
-      let deposit = await rows.find(id);
-      if (deposit === null) {
-        const account = await options.attribute(event, network);
-        await rows.insert({ id, network, account, payer: event.sender, amount: event.amount, payment: null, request: null }, now() + CLAIM_MARGIN_MS);
-        deposit = await rows.find(id);
-        if (deposit === null) throw new Error(`deposit ${id} is gone`);
-      }
+      const deposit = await keep(idOf(event, network), event, network);
       if (deposit.state !== 'reversing' && deposit.state !== 'reversed') return settle(deposit, event);
-      // The chain had said that it could not come any more.
-      await ledger.transfer({
-        id: `deposit-late:${id}`,
-        from: treasuryOf(network),
-        to: SUSPENSE,
-        amount: event.amount,
-        memo: `came after it was reversed: ${id}`,
-      });
-      onProblem('error', 'a deposit that was reversed came after all: it is in suspense', { deposit: id, amount: event.amount });
+      // The chain had said that it could not come any more. It may have been spent, and be the operator's loss: whose it is now, he says, and no wallet can claim it.
+      const late: Incoming = { ...event, id: `${event.id}/late`, sender: '', memo: null };
+      await settle(await keep(`${deposit.id}/late`, late, network), late);
+      onProblem('error', 'a deposit that was reversed came after all: it is in suspense', { deposit: deposit.id, amount: event.amount });
     },
 
     async attribute(address, account, network) {
@@ -307,6 +320,8 @@ export function createDeposits(options: DepositsOptions): Deposits {
 }
 
 const RECOVERIES = 5;
+/** Of one wallet on one chain. All may be signed against the same money: whoever gives them to the chain pays for those that fail there. */
+const OPEN_MAX = 32;
 
 const ledgerNameOf = (account: string): AccountName => (account === OPERATOR ? OPERATOR_TREASURY : escrowOf(account));
 /** Before the first look of somebody else than who brought a payment. */

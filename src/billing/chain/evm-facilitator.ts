@@ -6,10 +6,8 @@ import { plainWords } from './evm-rpc.ts';
 
 const ANSWER_BYTES_MAX = 64 * 1024;
 
-/** An x402 facilitator that is somebody else's. What it says is never proof of payment. */
+/** An x402 facilitator that is somebody else's. What it says is never proof of payment, and what it is shown is a payment that is kept already: it could bring it in its own name. */
 export interface Facilitator {
-  /** Rejects with PaymentProblem where it says no, with ChainUnavailable where it says nothing that can be used. */
-  verify(payment: SignedPayment): Promise<void>;
   /** Hands the payment over. Resolves with the transaction that it names; rejects with PaymentProblem only where it surely sent nothing. */
   settle(payment: SignedPayment): Promise<Hex | null>;
   close(): void;
@@ -24,34 +22,29 @@ export function createFacilitator(options: { readonly url: URL; readonly timeout
   const closing = new AbortController();
   const base = url.href.replace(/\/+$/, '');
 
-  async function ask(operation: 'verify' | 'settle', payment: SignedPayment): Promise<Readonly<Record<string, unknown>>> {
+  async function askToSettle(payment: SignedPayment): Promise<Readonly<Record<string, unknown>>> {
     const { requirements, payload } = payment;
     const paymentPayload = { x402Version: 2, accepted: requirements, payload };
     const answer = await postJson(
-      new URL(`${base}/${operation}`),
+      new URL(`${base}/settle`),
       { x402Version: 2, paymentPayload, paymentRequirements: requirements },
       { timeoutMs, bytesMax: ANSWER_BYTES_MAX, signal: closing.signal },
     );
     const { status, body } = answer;
-    const verdict = operation === 'verify' ? 'isValid' : 'success';
     if (
       status >= 500 ||
       status === 429 ||
       typeof body !== 'object' ||
       body === null ||
-      typeof (body as Record<string, unknown>)[verdict] !== 'boolean'
+      typeof (body as Record<string, unknown>)['success'] !== 'boolean'
     )
-      throw new ChainUnavailable(`The facilitator answered ${operation} with ${status} and nothing that can be used`);
+      throw new ChainUnavailable(`The facilitator answered with ${status} and nothing that can be used`);
     return body as Record<string, unknown>;
   }
 
   return {
-    async verify(payment) {
-      const answer = await ask('verify', payment);
-      if (answer['isValid'] !== true) throw refused(answer['invalidReason'], answer['invalidMessage']);
-    },
     async settle(payment) {
-      const { success, transaction, errorReason, errorMessage } = await ask('settle', payment);
+      const { success, transaction, errorReason, errorMessage } = await askToSettle(payment);
       const named = typeof transaction === 'string' && /^0x[0-9a-f]{64}$/i.test(transaction) ? (transaction.toLowerCase() as Hex) : null;
       if (success === true || named) return named;
       // x402's reasons for what it found wrong before it sent anything begin so. Any other may come after a broadcast.

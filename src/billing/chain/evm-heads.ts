@@ -9,10 +9,12 @@ export interface EvmHeads {
 
 /** Reads both ends of the chain. `finality`: blocks that make a block final, itself included; null: what the node calls finalized. */
 export async function evmHeads(node: EvmNode, finality: number | null): Promise<EvmHeads> {
+  // What is final is asked first: a block that comes between the two must not put it past the newest.
+  const finalized = finality === null ? await node.block('finalized') : null;
   const latest = await node.block('latest');
   if (!latest) throw new ChainUnavailable('The node knows no newest block');
   const depth = latest.number - BigInt(finality ?? 1) + 1n;
-  const final = await node.block(finality === null ? 'finalized' : depth > 0n ? depth : 0n);
+  const final = finality === null ? finalized : await node.block(depth > 0n ? depth : 0n);
   if (!final) throw new ChainUnavailable('The node knows no final block. If its chain never has one, set how many blocks make a block final');
   // Two machines behind one address, the second further than the first. An older answer for the newest block is never wrong, a final one beyond it may be.
   if (final.number > latest.number) throw new ChainUnavailable(`The node calls block ${final.number} final and ${latest.number} its newest`);

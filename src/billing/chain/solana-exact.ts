@@ -32,6 +32,8 @@ export interface ExactTransaction {
   readonly payer: Address;
   /** The payer's token account. */
   readonly source: Address;
+  /** Text of its memo; null without one. */
+  readonly memo: string | null;
 }
 
 /** A transaction is at most 1,232 bytes. */
@@ -75,9 +77,9 @@ export function readExact(base64: unknown, terms: ExactTerms): ExactTransaction 
   const [limit, price, transfer, ...rest] = instructions;
   checkFee(limit, price);
   const source = checkTransfer(transfer, payer, terms);
-  checkRest(rest, terms, source);
+  const memo = checkRest(rest, terms, source);
   checkSignature(wire, message, payer);
-  return { wire, message, messageHash: messageHashOf(message), blockhash: compiled.lifetimeToken, payer, source };
+  return { wire, message, messageHash: messageHashOf(message), blockhash: compiled.lifetimeToken, payer, source, memo };
 }
 
 /** The fee payer's signature added: base64 to send, and the transaction's id. */
@@ -136,7 +138,8 @@ function checkTransfer(transfer: SolanaInstruction | undefined, payer: Address, 
   return expected;
 }
 
-function checkRest(rest: readonly SolanaInstruction[], terms: ExactTerms, source: Address): void {
+/** Returns the memo. */
+function checkRest(rest: readonly SolanaInstruction[], terms: ExactTerms, source: Address): string | null {
   const memos = rest.filter(({ program }) => program === MEMO_PROGRAM);
   const assertions = rest.filter(({ program }) => program === LIGHTHOUSE_PROGRAM);
   const strange = rest.find(({ program }) => program !== MEMO_PROGRAM && program !== LIGHTHOUSE_PROGRAM);
@@ -156,6 +159,7 @@ function checkRest(rest: readonly SolanaInstruction[], terms: ExactTerms, source
         `must have Lighthouse assertions about the payer's own accounts only, such as ${source}, of at most ${ASSERTION_BYTES_MAX} bytes`,
       );
   }
+  return memo ? Buffer.from(memo.data).toString('utf8') : null;
 }
 
 function checkSignature(wire: Transaction, message: Uint8Array, payer: Address): void {

@@ -1,5 +1,5 @@
 import { HTTPFacilitatorClient } from '@x402/core/http';
-import { VerifyError, type PaymentPayload as X402Payload, type PaymentRequirements as X402Requirements } from '@x402/core/types';
+import type { PaymentPayload as X402Payload, PaymentRequirements as X402Requirements } from '@x402/core/types';
 import { ExactSvmScheme } from '@x402/svm/exact/facilitator';
 import type { FacilitatorSvmSigner } from '@x402/svm';
 import type { Address } from '@solana/kit';
@@ -16,35 +16,41 @@ export interface SolanaFacilitator {
   submit(payment: SignedPayment, terms: ExactTerms): Promise<string | null>;
 }
 
+/**
+ * Checks a payment with the library and our own node, whoever settles it: a facilitator is not to see one before there is a row that says whose it is. Rejects with
+ * PaymentProblem or ChainUnavailable.
+ */
+async function check(payment: SignedPayment, feePayer: Address, node: SolanaNode): Promise<void> {
+  let unavailable: ChainUnavailable | null = null;
+  let failure: string | null = null;
+  const signer: FacilitatorSvmSigner = {
+    getAddresses: () => [feePayer],
+    async simulateTransaction(transaction) {
+      try {
+        failure = await node.simulate(transaction);
+      } catch (error) {
+        if (error instanceof ChainUnavailable) unavailable = error;
+        throw error;
+      }
+      if (failure !== null) throw new Error(failure);
+    },
+    signTransaction: () => never('sign'),
+    sendTransaction: () => never('send'),
+    confirmTransaction: () => never('confirm'),
+  };
+  const scheme = new ExactSvmScheme(signer, undefined, { maxRequiredSignatures: 2 });
+  const { payload, requirements } = toX402(payment);
+  const { isValid, invalidReason } = await scheme.verify(payload, requirements);
+  if (unavailable !== null) throw unavailable as ChainUnavailable;
+  if (failure !== null) throw problemOf(failure);
+  if (!isValid) throw refusal(invalidReason);
+}
+
 /** Ourselves: the library checks, what is signed and sent is ours. Its own settling takes an error after broadcasting for a failure, and knows duplicates of one process only. */
 export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): SolanaFacilitator {
   return {
     feePayer: async () => key.address,
-    async verify(payment) {
-      let unavailable: ChainUnavailable | null = null;
-      let failure: string | null = null;
-      const signer: FacilitatorSvmSigner = {
-        getAddresses: () => [key.address],
-        async simulateTransaction(transaction) {
-          try {
-            failure = await node.simulate(transaction);
-          } catch (error) {
-            if (error instanceof ChainUnavailable) unavailable = error;
-            throw error;
-          }
-          if (failure !== null) throw new Error(failure);
-        },
-        signTransaction: () => never('sign'),
-        sendTransaction: () => never('send'),
-        confirmTransaction: () => never('confirm'),
-      };
-      const scheme = new ExactSvmScheme(signer, undefined, { maxRequiredSignatures: 2 });
-      const { payload, requirements } = toX402(payment);
-      const { isValid, invalidReason } = await scheme.verify(payload, requirements);
-      if (unavailable !== null) throw unavailable as ChainUnavailable;
-      if (failure !== null) throw problemOf(failure);
-      if (!isValid) throw refusal(invalidReason);
-    },
+    verify: (payment) => check(payment, key.address, node),
     async submit(payment, terms) {
       // Whatever was checked before: the signature is given to exactly these bytes.
       const exact = readExact(payment.payload['transaction'], terms);
@@ -56,7 +62,7 @@ export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): Solana
 }
 
 /** An x402 facilitator at an address. Whatever it says is a hint: the chain decides. */
-export function createRemoteFacilitator(url: URL, network: string, treasury: Address, timeoutMs: number): SolanaFacilitator {
+export function createRemoteFacilitator(url: URL, network: string, treasury: Address, timeoutMs: number, node: SolanaNode): SolanaFacilitator {
   const client = new HTTPFacilitatorClient({ url: url.href, timeoutMs });
   let payer: Promise<Address> | null = null;
 
@@ -64,7 +70,6 @@ export function createRemoteFacilitator(url: URL, network: string, treasury: Add
     try {
       return await answer;
     } catch (error) {
-      if (error instanceof VerifyError) throw error;
       throw new ChainUnavailable(
         `the x402 facilitator at ${url.host} did not ${what}: ${error instanceof Error ? error.message.slice(0, 200) : 'unknown reason'}`,
         {
@@ -84,30 +89,22 @@ export function createRemoteFacilitator(url: URL, network: string, treasury: Add
     return feePayer;
   }
 
+  const feePayer = (): Promise<Address> =>
+    (payer ??= supported().catch((error: unknown) => {
+      payer = null;
+      throw error;
+    }));
+
   return {
-    feePayer() {
-      payer ??= supported().catch((error: unknown) => {
-        payer = null;
-        throw error;
-      });
-      return payer;
-    },
+    feePayer,
     async verify(payment) {
-      const { payload, requirements } = toX402(payment);
-      let answer: Verdict;
-      try {
-        answer = await ask('verify a payment', client.verify(payload, requirements));
-      } catch (error) {
-        if (!(error instanceof VerifyError)) throw error;
-        if (error.statusCode >= 500)
-          throw new ChainUnavailable(`the x402 facilitator at ${url.host} did not verify a payment: status ${error.statusCode}`);
-        answer = { isValid: false, invalidReason: error.invalidReason, invalidMessage: error.invalidMessage };
-      }
-      if (answer.isValid) return;
-      // It may have changed whom it pays fees with.
-      if (answer.invalidReason?.includes('fee_payer')) payer = null;
-      const failure = /^Simulation failed: (.*)$/s.exec(answer.invalidMessage ?? '')?.[1];
-      throw failure === undefined ? refusal(answer.invalidReason) : problemOf(failure.slice(0, 200));
+      const current = await feePayer();
+      if (payment.requirements.extra['feePayer'] !== current)
+        throw new PaymentProblem(
+          'payment_verification_failed',
+          `The fee of a payment is paid by ${current} now: ask for the terms again, and sign a new one`,
+        );
+      await check(payment, current, node);
     },
     async submit(payment) {
       const { payload, requirements } = toX402(payment);
@@ -117,12 +114,6 @@ export function createRemoteFacilitator(url: URL, network: string, treasury: Add
       return isSignature(transaction) ? transaction : null;
     },
   };
-}
-
-interface Verdict {
-  readonly isValid: boolean;
-  readonly invalidReason?: string | undefined;
-  readonly invalidMessage?: string | undefined;
 }
 
 function toX402({ requirements, payload }: SignedPayment): { payload: X402Payload; requirements: X402Requirements } {
@@ -135,7 +126,7 @@ function problemOf(failure: string): Error {
   if (failure.includes('BlockhashNotFound'))
     return new PaymentProblem('payment_expired', "The payment's blockhash has expired, or is not known yet: sign a new payment with a recent one");
   if (failure.includes('InsufficientFundsForFee') || failure === '"AccountNotFound"')
-    return new ChainUnavailable("the treasury's wallet has no SOL for the fee of a payment");
+    return new ChainUnavailable('whoever pays the fees of payments has no SOL');
   if (failure.includes('AlreadyProcessed')) return new PaymentProblem('payment_verification_failed', 'This payment was made before: sign a new one');
   if (/"InstructionError":\[2,\{"Custom":1\}\]/.test(failure))
     return new PaymentProblem('payment_verification_failed', 'The payer holds less of the token than the payment says');

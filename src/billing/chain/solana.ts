@@ -33,7 +33,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
   const node = createSolanaNode(setup.rpcUrl, timeoutMs, closed.signal);
   const treasuryAccount = tokenAccountAddress(treasury, asset);
   const expiry = createExpiry(node, network);
-  const facilitator = where === 'in-process' ? createOwnFacilitator(key, node) : createRemoteFacilitator(where, network, treasury, timeoutMs);
+  const facilitator = where === 'in-process' ? createOwnFacilitator(key, node) : createRemoteFacilitator(where, network, treasury, timeoutMs, node);
   const sight = createPaymentSight(node, expiry, treasuryAccount, asset);
   const incoming = createIncoming(node, network, treasuryAccount, asset);
   const payouts = createPayouts(node, key, asset, expiry);
@@ -67,7 +67,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     if (typeof accepted.amount !== 'string' || !/^[1-9]\d{0,19}$/.test(accepted.amount) || BigInt(accepted.amount) > MICRO_USD_MAX)
       throw invalid(`accepted.amount must be micro-USD in decimal digits, 1 to ${MICRO_USD_MAX}`);
     const terms = termsNow(accepted);
-    const { payer, messageHash } = readExact(payload['transaction'], terms);
+    const { payer, messageHash, memo } = readExact(payload['transaction'], terms);
     return {
       id: `${network}/${messageHash}`,
       network,
@@ -75,6 +75,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
       payer,
       amount: terms.amount,
       requirements: accepted,
+      ...(memo === null ? {} : { memo }),
       payload: { transaction: payload['transaction'] },
       // How far back a node has to remember, to be believed that it never came.
       readAt: setup.now(),

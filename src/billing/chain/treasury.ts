@@ -69,8 +69,9 @@ export function createTreasury(options: TreasuryOptions): Treasury {
 
   const compareOnce = async (): Promise<Reserves | null> => {
     await watch();
-    await options.withdrawals.lookAtSigned(network);
+    // Before the payouts are looked at, which may take long: one that becomes final meanwhile is above this height, and no difference.
     const { cursor, height } = await bookOf();
+    await options.withdrawals.lookAtSigned(network);
     const held = await chain.balanceAt(cursor);
     if (held === null) return null;
     return { network, held, booked: await rows.bookedAt(network, height), height };

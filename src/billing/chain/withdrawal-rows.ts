@@ -53,6 +53,7 @@ const SCHEDULE = load('schedule-withdrawal');
 const SINCE = load('withdrawn-since');
 const UNSIGNED = load('unsigned-of-account');
 const SIGNED = load('signed-withdrawals');
+const SIGNED_AMOUNT = load('signed-amount');
 
 /** The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes first. */
 export interface WithdrawalRows {
@@ -71,15 +72,17 @@ export interface WithdrawalRows {
   markPaid(id: string, transaction: string, height: bigint): Promise<boolean>;
   /** The gateway submits what its owner was to submit; false where it was to do so already, or it is over. */
   takeBack(id: string): Promise<boolean>;
-  /** Rows that are due, taken for `claimMs`. */
-  claim(limit: number, claimMs: number): Promise<readonly Withdrawal[]>;
+  /** Rows of a network that are due, taken for `claimMs`. */
+  claim(network: string, limit: number, claimMs: number): Promise<readonly Withdrawal[]>;
   schedule(id: string, nextLookAt: number): Promise<void>;
   /** What was taken from a source after `since`, and not given back. */
   takenSince(source: AccountName, since: number): Promise<MicroUsd>;
-  /** What was taken from a source and not signed. */
+  /** What was taken from a source and not signed, or is not given back yet. */
   unsigned(source: AccountName): Promise<readonly Withdrawal[]>;
   /** What is signed and not seen final, page by page in the order of ids. */
   signed(network: string, after: string): Promise<readonly Withdrawal[]>;
+  /** The sum of these. */
+  signedAmount(network: string): Promise<MicroUsd>;
 }
 
 export function createWithdrawalRows(database: Database, { now }: { readonly now: () => number }): WithdrawalRows {
@@ -104,12 +107,13 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
     },
     markPaid: (id, transaction, height) => changed(MARK_PAID, [id, transaction, height, now()]),
     takeBack: (id) => changed(TAKE_BACK, [id, now()]),
-    claim: async (limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit])).map(toWithdrawal),
+    claim: async (network, limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toWithdrawal),
     async schedule(id, nextLookAt) {
       await database.query(SCHEDULE, [id, nextLookAt]);
     },
     takenSince: async (source, since) => (await database.query(SINCE, [source, since]))[0]!['amount'] as bigint,
     unsigned: async (source) => (await database.query(UNSIGNED, [source])).map(toWithdrawal),
+    signedAmount: async (network) => (await database.query(SIGNED_AMOUNT, [network]))[0]!['amount'] as bigint,
     signed: async (network, after) => (await database.query(SIGNED, [network, after])).map(toWithdrawal),
   };
 }

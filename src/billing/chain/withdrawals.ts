@@ -15,14 +15,14 @@ export interface WithdrawalPolicy {
 
 export interface WithdrawalsOptions {
   readonly rows: WithdrawalRows;
-  readonly ledger: Pick<Ledger, 'transfer'>;
+  readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
   /** null where it is not open yet. */
   readonly chainOf: (network: string) => Chain | null;
   readonly policyOf: (network: string) => WithdrawalPolicy;
   /** Why nothing is paid out over a chain; null while it is. */
   readonly haltOf: (network: string) => Promise<string | null>;
-  /** Whether an account has money that its chain may still undo. */
-  readonly unfinal: (account: string) => Promise<boolean>;
+  /** Whether an account has money that its chain may still undo, and that may have been there at `at` (epoch milliseconds). */
+  readonly unfinal: (account: string, at: number) => Promise<boolean>;
   /** What came into an account over chains: more of its balance cannot go out over them. The rest is credit that the operator gave, to be spent here. */
   readonly paidIn: (account: string) => Promise<MicroUsd>;
   readonly now: () => number;
@@ -42,19 +42,15 @@ export interface Withdrawals {
   carryOn(withdrawal: Withdrawal): Promise<void>;
   /** Gives back what was taken from a source and is not signed yet. */
   recall(source: AccountName, reason: string): Promise<void>;
-  /** Looks at everything that is signed and not seen final. */
+  /** Looks at everything that is signed and not seen final. Nothing is signed or sent. */
   lookAtSigned(network: string): Promise<void>;
 }
 
 const DAY_MS = 86_400_000;
 /** As long as one takes that is requested. */
 const CLAIM_MS = 15_000;
-const LOOK_MAX_MS = 15_000;
-
-/** Between two looks. */
-export function lookAfterMs(looks: number): number {
-  return Math.min(500 * 1.5 ** Math.min(looks, 20), LOOK_MAX_MS);
-}
+/** By which the clocks of gateways may differ. */
+const CLOCKS_MS = 60_000;
 
 export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
   const { rows, ledger, chainOf, policyOf, now } = options;
@@ -68,8 +64,11 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
   const debit = async ({ id, source, network, amount, address }: Withdrawal): Promise<void> => {
     const memo = `withdrawal over ${network} to ${address}`;
     const taken = await ledger.transfer({ id: `withdrawal:${id}`, from: source, to: outgoingOf(network), amount, memo });
-    if (taken.ok || taken.reason === 'duplicate') await rows.move(id, 'requested', 'debited', now() + CLAIM_MS);
-    else await rows.move(id, 'requested', 'refused', null, `The balance is ${formatUsd(taken.available)} USDC`);
+    if (taken.ok || taken.reason === 'duplicate') {
+      if (await rows.move(id, 'requested', 'debited', now() + CLAIM_MS)) return;
+      // Somebody else tried it when the money was not there yet, and has said so meanwhile.
+      await rows.move(id, 'refused', 'returning', now());
+    } else await rows.move(id, 'requested', 'refused', null, `The balance is ${formatUsd(taken.available)} USDC`);
   };
 
   /** What of a balance can still go out. */
@@ -97,12 +96,16 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
     if (transaction !== null && transaction !== withdrawal.transaction) await rows.noteSent(withdrawal.id, transaction);
   };
 
+  /** What a treasury has by the books, and has not signed away. What came in on another chain is not there, and what is signed cannot be canceled any more. */
+  const uncommitted = async (network: string): Promise<MicroUsd> =>
+    -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));
+
   /** Signs, and keeps what was signed before anybody else can have it. */
   const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
-    const { id, network, account, source } = withdrawal;
-    if ((await options.haltOf(network)) !== null) return;
-    // What was paid in leaves again only when its chain cannot undo it any more.
-    if (source === escrowOf(account) && (await options.unfinal(account))) return;
+    const { id, network, account, source, amount } = withdrawal;
+    if ((await options.haltOf(network)) !== null || (await uncommitted(network)) < amount) return;
+    // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken is none of it.
+    if (source === escrowOf(account) && (await options.unfinal(account, withdrawal.updatedAt + CLOCKS_MS))) return;
     const signed = await chain.sign(payoutOf(withdrawal), null);
     if (await rows.sign(id, signed)) await send({ ...withdrawal, state: 'signed', signed, transaction: signed.transaction }, signed, chain);
   };
@@ -119,10 +122,8 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       await rows.markPaid(id, sight.transaction, sight.height);
       return;
     }
-    if (sight.state === 'open') {
-      if (resend) await send(withdrawal, signed, chain);
-      return;
-    }
+    if (!resend) return;
+    if (sight.state === 'open') return send(withdrawal, signed, chain);
     if (withdrawal.handedOut) {
       await rows.move(id, 'signed', 'returning', now(), `It was not submitted in time: ${sight.reason}`);
       return;
@@ -224,9 +225,13 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
     },
 
     async recall(source, reason) {
-      for (const row of await rows.unsigned(source)) {
-        for (const from of ['debited', 'queued'] as const) {
-          if (await rows.move(row.id, from, 'returning', now(), reason)) await advance(await reread(row.id), () => false);
+      for (;;) {
+        const page = await rows.unsigned(source);
+        if (page.length === 0) return;
+        for (const { id } of page) {
+          for (const from of ['debited', 'queued'] as const) await rows.move(id, from, 'returning', now(), reason);
+          // Also of what somebody else has begun to give back: it has to be there before what was undone is taken.
+          await advance(await reread(id), ({ state }) => state !== 'returning');
         }
       }
     },
@@ -236,7 +241,8 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       if (chain === null) throw new ChainUnavailable(`${network} is not open yet`);
       for (let after = ''; ;) {
         const page = await rows.signed(network, after);
-        for (const row of page) await look(row, chain, false);
+        for (let at = 0; at < page.length; at += LOOKS_AT_ONCE)
+          await Promise.all(page.slice(at, at + LOOKS_AT_ONCE).map((row) => look(row, chain, false)));
         if (page.length === 0) return;
         after = page.at(-1)!.id;
       }
@@ -245,6 +251,7 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
 }
 
 const STEPS_MAX = 8;
+const LOOKS_AT_ONCE = 8;
 const NOT_PAID_IN = 'Of a balance only what was paid in over chains can be withdrawn';
 const UNDER_WAY: ReadonlySet<WithdrawalState> = new Set(['requested', 'debited', 'queued', 'signed']);
 /** The reason of a withdrawal that its owner took back. */

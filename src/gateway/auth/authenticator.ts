@@ -147,17 +147,26 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return { ...caller, run: { parent: grant.parent } };
   };
 
+  const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
+    const signedIn = readSignIn(headers);
+    if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
+    const text = readCredential(headers, signIn.domains.length > 0);
+    if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, address, calls);
+    const kind = kindOf(text);
+    if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
+    if (kind === null || kind === 'admin') throw invalidKey();
+    return byKey(text, hashKey(text), address);
+  };
+
   return {
     async authenticate(headers, address, calls = false) {
-      if (anonymous && calls && !hasCredentials(headers)) return anonymousAt(address);
-      const signedIn = readSignIn(headers);
-      if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
-      const text = readCredential(headers, signIn.domains.length > 0);
-      if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, address, calls);
-      const kind = kindOf(text);
-      if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
-      if (kind === null || kind === 'admin') throw invalidKey();
-      return byKey(text, hashKey(text), address);
+      const payable = anonymous && calls;
+      if (payable && !hasCredentials(headers)) return anonymousAt(address);
+      try {
+        return await byCredential(headers, address, calls);
+      } catch (error) {
+        throw payable && error instanceof GatewayError && error.code === 'unauthorized' ? orPay(error) : error;
+      }
     },
     close() {
       stop();
@@ -200,4 +209,10 @@ function knownOf(record: KeyRecord | null, at: number, acceptDevelopmentKeys: bo
 
 function invalidKey(): GatewayError {
   return new GatewayError('unauthorized', 'Invalid API key', { headers: { 'www-authenticate': 'Bearer' } });
+}
+
+/** Clients fill in a key that they do not have, and would pay. */
+function orPay(error: GatewayError): GatewayError {
+  const { message, headers } = error;
+  return new GatewayError('unauthorized', `${message}. Whoever pays for the call in place sends no credential at all`, { headers, cause: error });
 }

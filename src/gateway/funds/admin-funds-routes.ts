@@ -155,6 +155,7 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
           body: {
             type: 'object',
             required: ['account'],
+            examples: [{ account: 'tollgate:local:…' }],
             properties: {
               account: {
                 type: 'string',
@@ -187,6 +188,7 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
           body: {
             type: 'object',
             required: ['network', 'address'],
+            examples: [{ network: 'eip155:8453', address: '0x…', amount_usd: '25' }],
             properties: { network: { type: 'string', maxLength: 64 }, address: { type: 'string', maxLength: 64 }, ...amountProperties },
           },
           response: { 201: oneOf(withdrawalSchema) },

@@ -63,7 +63,6 @@ export function addDepositsRoutes(app: FastifyInstance, funds: Funds | null, adm
         description:
           'Credits what is in suspense, final, and was sent by the wallet of your account or by one that is bound to it: plain transfers of a wallet that this gateway had not seen before. At most 100 of each wallet at a time.',
         tags: ['Money'],
-        body: { type: ['object', 'null'] },
         response: { 200: oneOf({ type: 'array', items: depositSchema }) },
       },
     },

@@ -48,6 +48,8 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
             'Without a payment: 402 with the terms of x402 (version 2) in `PAYMENT-REQUIRED`. With one that was made for them, in `PAYMENT-SIGNATURE`: it is credited to your account, or, without a credential, to that of the paying wallet. ' +
             '202 with `Retry-After`: it is not known yet whether it was settled; repeat the request with the same payment. A payment is credited once, however often it comes.',
           tags: ['Money'],
+          // Whoever pays needs no other credential.
+          ...(payments.open ? { security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }] } : {}),
           body: { type: 'object', properties: amountProperties, examples: [{ amount_usd: '1.50' }] },
           response: {
             200: {

@@ -80,11 +80,12 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
         summary: 'Bind a wallet',
         description:
           'Proves that a wallet is yours, for an account that is not a wallet’s own. Get a message from `/auth/nonce`, let the wallet sign it, and send here what would be the header SIGN-IN-WITH-X. ' +
-          'From then on what the wallet sends to a treasury is credited to your account, and after a while you can withdraw to it.',
+          'From then on what the wallet sends to a treasury by a plain transfer is credited to your account, and after a while you can withdraw to it.',
         tags: TAGS,
         body: {
           type: 'object',
           required: ['sign_in'],
+          examples: [{ sign_in: 'eyJtZXNzYWdlIjoi…' }],
           properties: { sign_in: { type: 'string', minLength: 1, maxLength: 8_192, description: 'Base64 of `{"message", "signature"}`.' } },
         },
         response: { 201: oneOf(walletSchema) },

@@ -62,6 +62,28 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     return account;
   };
 
+  /** Where a payment is known already, or who signed it. */
+  const knownOrVerified = async (signed: SignedPayment, chain: Chain): Promise<Deposit | { readonly account: string }> => {
+    const deposit = await chains.deposits.find(signed);
+    if (deposit !== null) return deposit;
+    try {
+      return await chain.verify(signed);
+    } catch (error) {
+      // Somebody may have brought it meanwhile: the chain takes it once, and would not take it again.
+      const taken = error instanceof PaymentProblem ? await chains.deposits.find(signed) : null;
+      if (taken === null) throw error;
+      return taken;
+    }
+  };
+
+  /** What would be right for who is told no terms. */
+  const whyNothing = (amount: MicroUsd): string => {
+    const most = chains.networks.map((network) => boundsOf(network).most).reduce((highest, one) => (one > highest ? one : highest), 0n);
+    return amount > most
+      ? `One payment is at most ${formatUsd(most)} USDC: ask for less (a lower max_tokens or max_cost), or sign in and pay in several times with POST /api/v1/topup`
+      : 'The chains that can be paid over do not answer at the moment: retry later';
+  };
+
   /** Throws for who cannot be credited with it. */
   const checkPayer = (caller: Caller, account: string, signed: SignedPayment): void => {
     if (caller.wallet !== null && account !== caller.account)
@@ -98,15 +120,16 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
           });
         }),
       );
-      return { x402Version: 2, error, resource, accepts: terms.filter((entry) => entry !== null).map((entry) => ({ ...entry })) };
+      const accepts = terms.filter((entry) => entry !== null).map((entry) => ({ ...entry }));
+      return { x402Version: 2, error: accepts.length > 0 ? error : `${error}. ${whyNothing(amount)}`, resource, accepts };
     },
 
     callerOf: (caller, slip) =>
       toldInOurWords(async () => {
         if (!caller.anonymous) return caller;
         const { signed, chain } = read(slip);
-        const deposit = await chains.deposits.find(signed);
-        const account = deposit === null ? (await chain.verify(signed)).account : knownOwner(deposit, signed, slip);
+        const found = await knownOrVerified(signed, chain);
+        const account = 'state' in found ? knownOwner(found, signed, slip) : found.account;
         verified.set(slip, account);
         return { account, key: null, wallet: null, paying: caller.anonymous };
       }),
@@ -116,9 +139,12 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
         const { signed, chain } = read(slip);
         if ((await chains.deposits.find(signed)) === null) {
           checkAmount(signed, needed);
-          const account = verified.get(slip) ?? (await chain.verify(signed)).account;
-          if (caller.paying && account !== caller.account) throw refused('The payment is of another wallet than the request');
-          checkPayer(caller, account, signed);
+          const account = verified.get(slip);
+          const found = account === undefined ? await knownOrVerified(signed, chain) : { account };
+          if (!('state' in found)) {
+            if (caller.paying && found.account !== caller.account) throw refused('The payment is of another wallet than the request');
+            checkPayer(caller, found.account, signed);
+          }
         }
         const deposit = await chains.deposits.take(signed, { account: caller.account, request: caller.paying ? slip.request : null });
         return receiptOf(deposit, signed);

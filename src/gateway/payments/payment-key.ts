@@ -6,6 +6,12 @@ import type { PaymentSlip } from './payments.ts';
 export const paymentKey = ({ id, payload }: Pick<PaymentSlip, 'id' | 'payload'>): string =>
   `payment ${id === undefined ? hash('sha256', canonical(payload)) : hash('sha256', id)}`;
 
+/**
+ * What a payment alone is for (PaymentSlip.request), where its request has an idempotency key of its own: whoever reads the chain must not have the same request
+ * done again by giving it another key.
+ */
+export const keyedRequest = (request: string, key: string | null): string => (key === null ? request : hash('sha256', `${request} ${key}`));
+
 /** JSON with the members of each object sorted by their names. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;

@@ -5,6 +5,7 @@ import type { GatewayError } from '../errors.ts';
 /** What x402 (version 2) calls PaymentRequired: why a call was not made, and how it can be paid for in place. */
 export interface PaymentRequired {
   readonly x402Version: 2;
+  /** Why, and what to do where there are no terms for it. */
   readonly error: string;
   readonly resource: PaidResource;
   /** One entry for each chain and asset that can be paid with; empty where the gateway takes no payments in place. */
@@ -34,7 +35,7 @@ export interface PaymentReceipt {
 export interface PaymentSlip {
   /** x402's PaymentPayload as it came: JSON, of a bounded size, not looked at further. */
   readonly payload: Readonly<Record<string, unknown>>;
-  /** What the request asks for, as SHA-256 in hex: a payment without another credential is for one request, as whoever reads the chain could send it with another. */
+  /** What the request asks for, as SHA-256 in hex, and the idempotency key that it has of its own: a payment without another credential is for one request, as whoever reads the chain could send it with another. */
   readonly request: string;
   /** null until it was credited. */
   receipt: PaymentReceipt | null;

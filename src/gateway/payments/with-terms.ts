@@ -15,7 +15,7 @@ export async function withTerms(
   const { code, message, missing, param } = error;
   const required = await payments.required({ error: message, resource: resource(missing), amount: missing, caller });
   const { x402Version, accepts } = required;
-  return new GatewayError(code, message, {
+  return new GatewayError(code, required.error, {
     param,
     headers: { 'payment-required': paymentHeader(required) },
     body: { x402Version, accepts, resource: required.resource },

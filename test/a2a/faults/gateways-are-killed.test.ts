@@ -11,7 +11,7 @@ import { startQuickAgent } from './support/quick-agent.ts';
 
 // Two gateways on one PostgreSQL. One or the other is killed at any moment of what clients do, and comes back; clients go on at the one that is left.
 
-const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 100 : 5;
+const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 100 : 2;
 const CLIENTS = 8;
 const PRICE = 1_000;
 const PAUSE_MS = 15;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { LOSSES } from '../../../src/billing/chain/deposits.ts';
 import type { EvmMoney } from '../../support/chain/money-chain.ts';
@@ -10,12 +10,13 @@ const PAID = 5_000_000n;
 
 let world: MoneyWorld<EvmMoney>;
 let gateway: MoneyGateway;
-beforeAll(async () => {
+// Anew for each: anvil loses states when blocks are undone after some hundreds were made.
+beforeEach(async () => {
   // So deep that no reorganisation of this file is of what is final.
   world = await openMoneyWorld('sqlite', { anvil: { slotsInAnEpoch: 16 } });
   gateway = await world.gateway();
 });
-afterAll(() => world.close());
+afterEach(() => world.close());
 
 test.each(DEPTHS)('a chain that undoes %d blocks after the credit gets the payment again: it is credited once', async (depth) => {
   const payer = await world.payer();
@@ -32,8 +33,9 @@ test.each(DEPTHS)('a chain that undoes %d blocks after the credit gets the payme
   expect(await world.available(escrowOf(payer.account))).toBe(PAID);
 });
 
-test('what a chain undid for good is taken back as far as it is there, and the operator stands for the rest', async () => {
-  for (let round = 0; round < (DEEP ? 50 : 1); round += 1) {
+test.each(Array.from({ length: DEEP ? 50 : 1 }, (_, index) => index + 1))(
+  'what a chain undid for good is taken back as far as it is there, and the operator stands for the rest (%d)',
+  async (round) => {
     const payer = await world.payer(PAID);
     const loss = await world.available(LOSSES);
     await world.chain.anvil.mine(14);
@@ -66,5 +68,5 @@ test('what a chain undid for good is taken back as far as it is there, and the o
     expect(await world.available(escrowOf(payer.account))).toBe(0n);
     expect(await world.available(LOSSES)).toBe(loss - 1_500_000n);
     expect(await world.balanceOf(payer.address)).toBe(PAID);
-  }
-});
+  },
+);

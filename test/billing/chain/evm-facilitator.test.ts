@@ -9,10 +9,7 @@ import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
  * With a facilitator that is somebody else's, only the chain says what was paid.
  */
 
-type Answer = (
-  operation: string,
-  body: { paymentPayload: PaymentPayload },
-) => Promise<{ readonly status?: number; readonly body: unknown } | 'hang' | 'reset'>;
+type Answer = (body: { paymentPayload: PaymentPayload }) => Promise<{ readonly status?: number; readonly body: unknown } | 'hang' | 'reset'>;
 
 let world: EvmWorld;
 let chain: Chain;
@@ -25,7 +22,7 @@ const server = createServer((request, response) => {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { paymentPayload: PaymentPayload };
     asked.push({ path: request.url!, body: body });
-    const reply = await answer(request.url!.split('/').at(-1)!, body);
+    const reply = await answer(body);
     if (reply === 'hang') return;
     if (reply === 'reset') return void response.destroy();
     response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', 'extension-responses': 'e30=' });
@@ -34,20 +31,13 @@ const server = createServer((request, response) => {
 });
 
 /** A facilitator that does its work, by a gateway of its own. */
-const honest: Answer = async (operation, { paymentPayload }) => {
+const honest: Answer = async ({ paymentPayload }) => {
   const payment = world.chain.read(paymentPayload);
   try {
-    if (operation === 'verify') {
-      await world.chain.verify(payment);
-      return { body: { isValid: true, payer: payment.payer } };
-    }
     const { transaction } = await world.mined(world.chain.submit(payment));
     return { body: { success: true, transaction, network: payment.network, payer: payment.payer } };
-  } catch (error) {
-    const reason = { invalidReason: 'invalid_exact_evm_payload_signature', invalidMessage: String(error) };
-    return operation === 'verify'
-      ? { body: { isValid: false, ...reason } }
-      : { body: { success: false, errorReason: reason.invalidReason, transaction: '', network: payment.network } };
+  } catch {
+    return { body: { success: false, errorReason: 'invalid_exact_evm_payload_signature', transaction: '', network: payment.network } };
   }
 };
 
@@ -68,21 +58,23 @@ afterAll(async () => {
   await world.stop();
 });
 
-test('it verifies and settles, and the chain is asked whether it did', async () => {
+test('it settles and is shown nothing before, and the chain is asked whether it did', async () => {
   const payer = await world.payer();
   const payment = await world.payment(payer);
   expect(await chain.verify(payment)).toEqual({ account: `eip155:${payer.address.toLowerCase()}` });
+  expect(asked).toEqual([]);
   const { transaction } = await world.mined(chain.submit(payment));
   expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction } });
-  expect(asked.map(({ path }) => path)).toEqual(['/x402/verify', '/x402/settle']);
+  expect(asked.map(({ path }) => path)).toEqual(['/x402/settle']);
   const paymentPayload = { x402Version: 2, accepted: payment.requirements, payload: payment.payload };
-  expect(asked[1]!.body).toEqual({ x402Version: 2, paymentPayload, paymentRequirements: payment.requirements });
+  expect(asked[0]!.body).toEqual({ x402Version: 2, paymentPayload, paymentRequirements: payment.requirements });
   expect(await world.mined(chain.submit(payment))).toEqual({ transaction: null });
 });
 
-test('what it refuses is refused', async () => {
+test('what is no good is refused before it is shown to anybody, and what it refuses is refused', async () => {
   const payment = await world.payment(await world.payer(1n));
   await expect(chain.verify(payment)).rejects.toMatchObject({ name: 'PaymentProblem', code: 'payment_verification_failed' });
+  expect(asked).toEqual([]);
   await expect(chain.submit(payment)).rejects.toMatchObject({
     name: 'PaymentProblem',
     message: expect.stringContaining('The facilitator refuses the payment'),
@@ -101,24 +93,23 @@ test('a success that is a lie is open', async () => {
 const unknown: readonly (readonly [string, Answer])[] = [
   ['is too slow', async () => 'hang'],
   ['hangs up', async () => 'reset'],
-  ['fails', async () => ({ status: 500, body: { success: false, isValid: false } })],
-  ['is busy', async () => ({ status: 429, body: { success: false, isValid: false } })],
+  ['fails', async () => ({ status: 500, body: { success: false } })],
+  ['is busy', async () => ({ status: 429, body: { success: false } })],
   ['answers no JSON', async () => ({ body: '<html>' })],
-  ['answers nothing that can be used', async () => ({ body: { success: 'yes', isValid: 1 } })],
+  ['answers nothing that can be used', async () => ({ body: { success: 'yes' } })],
   ['answers a list', async () => ({ body: [true] })],
-  ['answers without end', async () => ({ body: { success: true, isValid: true, more: 'x'.repeat(100_000) } })],
+  ['answers without end', async () => ({ body: { success: true, more: 'x'.repeat(100_000) } })],
 ];
 test.each(unknown)('where it %s, nothing is known', async (_what, badly) => {
   const payment = await world.payment(await world.payer());
   answer = badly;
-  await expect(chain.verify(payment)).rejects.toMatchObject({ name: 'ChainUnavailable' });
   await expect(chain.submit(payment)).rejects.toMatchObject({ name: 'ChainUnavailable' });
 });
 
 test('a failure that may have come after the broadcast is unknown, and found', async () => {
   const payment = await world.payment(await world.payer());
-  answer = async (operation, body) => {
-    await honest(operation, body);
+  answer = async (body) => {
+    await honest(body);
     return { body: { success: false, errorReason: 'transaction_failed', transaction: '', network: payment.network } };
   };
   await expect(chain.submit(payment)).rejects.toMatchObject({

@@ -25,6 +25,7 @@ beforeEach(async () => {
     policyOf: () => ({ confirmations: 1, unfinalMax: 0n }),
     waitMs: 0,
     recall: async () => {},
+    accountOfMemo: async () => null,
     attribute: async () => null,
     onProblem() {},
     now: () => now,
@@ -80,4 +81,31 @@ test('it is listed page by page, the newest first', async () => {
   const first = await rows.suspense(null, 2);
   const rest = await rows.suspense(first.at(-1)!, 2);
   expect([...first, ...rest].map(({ id }) => id)).toEqual(ids);
+});
+
+test('a deposit that was undone for good and comes after all is nobody’s, and no wallet can claim it', async () => {
+  const id = 'eip155:1/asset/payer/nonce';
+  const event: Incoming = {
+    id: 'late:0',
+    transaction: 'late',
+    amount: 5n,
+    height: 1n,
+    confirmations: 1,
+    final: true,
+    sender: SENDER,
+    paymentId: id,
+    memo: null,
+  };
+  await rows.insert({ id, network: 'eip155:1', account: ACCOUNT, payer: SENDER, amount: 5n, payment: null, request: null }, 0, null);
+  await rows.noteEvent(id, { ...event, final: false }, 100n, 0);
+  await rows.markCredited(id, 0);
+  await rows.beginReversal(id, 'undone');
+  await rows.endReversal(id);
+  await deposits.arrived(event, 'eip155:1');
+  await deposits.arrived(event, 'eip155:1');
+  expect([await balance('suspense'), await balance(escrowOf(ACCOUNT))]).toEqual([5n, 0n]);
+  expect(await deposits.attribute(SENDER, ACCOUNT, null)).toEqual([]);
+  const [late] = await rows.suspense(null, 10);
+  expect(await deposits.attributeOne(late!.id, ACCOUNT)).not.toBeNull();
+  expect([await balance('suspense'), await balance(escrowOf(ACCOUNT))]).toEqual([0n, 5n]);
 });

@@ -25,7 +25,6 @@ const server = createServer((request, response) => {
     const signer = toFacilitatorSvmSigner(operator.signer, { defaultRpcUrl: stage.twin.url });
     const scheme = new ExactSvmScheme(signer);
     const work = async (): Promise<unknown> => {
-      if (path === 'verify') return scheme.verify(body.paymentPayload, body.paymentRequirements);
       if (path === 'settle') return scheme.settle(body.paymentPayload, body.paymentRequirements);
       return { kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET, extra: { feePayer: operator.address } }], extensions: [], signers: {} };
     };
@@ -73,11 +72,16 @@ test('it pays the fee, verifies and settles', async () => {
     expect(await chain.find(payment, hint)).toMatchObject({ state: 'settled', event: { transaction } });
 });
 
-test('what it refuses to verify is refused, for what reason', async () => {
+test('it is shown nothing before a payment is kept: what is no good is refused without it', async () => {
+  const asked: string[] = [];
+  spoil = async (path, work) => (asked.push(path), { status: 200, body: await work() });
   const poor = chain.read(await pay(stage.twin, await stage.payer(1n), await chain.requirements(1_000n, null)));
   await expect(chain.verify(poor)).rejects.toMatchObject({ name: 'PaymentProblem', message: /holds less/ });
-  spoil = async () => ({ status: 400, body: { isValid: false, invalidReason: 'not_today' } });
-  await expect(chain.verify(poor)).rejects.toMatchObject({ name: 'PaymentProblem', message: /not_today/ });
+  const good = await paymentOf();
+  expect(await chain.verify(good)).toEqual({ account: good.payerAccount });
+  const requirements = { ...good.requirements, extra: { ...good.requirements.extra, feePayer: stage.treasury.address } };
+  await expect(chain.verify({ ...good, requirements })).rejects.toMatchObject({ name: 'PaymentProblem' });
+  expect(asked).not.toContain('verify');
 });
 
 test('after a settlement that timed out, failed, was refused or makes no sense nothing is known, and the chain tells', async () => {

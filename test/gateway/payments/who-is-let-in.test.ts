@@ -81,8 +81,13 @@ test('a credential that does not hold never becomes a stranger', async () => {
     { 'sign-in-with-x': 'bm9uc2Vuc2U=' },
     { 'x-siwx': '' },
   ])
-    for (const path of ['/api/v1/chat/completions', '/mcp', '/a2a/fixture/agent'])
-      expect((await knock(open, 'POST', path, headers)).status, `${path} ${JSON.stringify(headers)}`).toBe(401);
+    for (const path of ['/api/v1/chat/completions', '/mcp', '/a2a/fixture/agent']) {
+      const reply = await knock(open, 'POST', path, headers);
+      expect(reply.status, `${path} ${JSON.stringify(headers)}`).toBe(401);
+      // Clients fill in a key that they do not have.
+      expect(reply.text, path).toContain('in place sends no credential');
+      expect((await knock(closed, 'POST', path, headers)).text, path).not.toContain('in place');
+    }
 });
 
 test('of an agent a stranger gets its terms and nothing that is kept', async () => {

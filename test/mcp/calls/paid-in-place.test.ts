@@ -92,6 +92,22 @@ test('the same payment with the same call is one run and its kept result; with a
   expect(calls()).toBe(before + 1);
 });
 
+test('whoever reads a payment on the chain, and knows the call, cannot have it run again under keys of his own', async () => {
+  const before = calls();
+  const payment = { wallet: 'drained', nonce: 'drained', amount: 4n * PRICE };
+  const keyed = (key: string) => call('any', { meta: { ...with_(payment).meta, 'tollgate/idempotency-key': key } });
+  expect((await call('any', with_(payment))).message.result.isError).toBeUndefined();
+  for (const key of ['one', 'two']) expect((await keyed(key)).message.result).toMatchObject({ isError: true });
+  expect(calls()).toBe(before + 1);
+  expect(await balanceOf('drained')).toBe(3n * PRICE);
+});
+
+test('a tool whose name is no text can be named in terms', async () => {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: '\ud800', arguments: {} } });
+  const answer = await fetch(`${spine.origin}/mcp/paid`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  expect(await answer.json()).toMatchObject({ result: { isError: true, structuredContent: { accepts: [{ amount: String(PRICE) }] } } });
+});
+
 test('a payment that is not known to be settled is an error that says to repeat, and never new terms', async () => {
   chain.unsettled.add('slow');
   const payment = with_({ wallet: 'slow', nonce: 'slow' });

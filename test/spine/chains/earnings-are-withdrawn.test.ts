@@ -1,12 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Hex } from 'viem';
 import { dialIn, offeredModel, type DialledIn } from '../../support/dial-in.ts';
 import { startProvider, type TestProvider } from '../../support/provider.ts';
 import { ask } from '../../support/spine.ts';
 import { encodeEnvelope, evmWallet, presign, signInHeaders, solanaWallet } from '../../support/wallets.ts';
-import { startChainsSpine, type ChainsSpine } from './support/chains-spine.ts';
+import { later } from './support/books.ts';
+import { type ChainsSpine, freshSignIn, startChainsSpine } from './support/chains-spine.ts';
+import { fundPayer } from './support/payer.ts';
 
-// Providers dial in, are called by wallets that pay in place, and have what they earned paid out: on two real chains.
+// Providers dial in at once, are called by wallets that pay in place, and have what they earned paid out: on two real chains.
 
 /** 20 tokens. */
 const EARNED = 100_000;
@@ -27,8 +29,8 @@ beforeAll(async () => {
   upstream = await startProvider();
   world = await startChainsSpine({ provider: upstream });
 });
-afterEach(() => world.balanced());
 afterAll(async () => {
+  await world?.balanced();
   for (const proxy of proxies) proxy.kill();
   await world?.stop();
   await upstream?.stop();
@@ -39,7 +41,7 @@ async function serveAndEarn(name: string, family: 'evm' | 'solana', as: Pick<Par
   const model = `${name}/oracle`;
   const services = offeredModel({ url: upstream.url, name: model, provider: name, prompt: 0, completion: 5_000 });
   proxies.push(await dialIn({ router: world.spine.origin, services, ...as }));
-  const payer = await world.payer(world[family]);
+  const payer = await fundPayer(world[family]);
   const body = JSON.stringify(ask('hello !tokens:20', { model }));
   const answer = await payer.ask(`${world.spine.url}/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   expect(answer.status, await answer.text()).toBe(200);
@@ -58,7 +60,7 @@ const withdraw = (headers: Record<string, string>, network: string, more: object
   request<Withdrawal>('POST', '/withdrawals', headers, { network, source: 'earnings', amount_micro_usdc: EARNED, ...more });
 /** Shows it until it is so, while blocks come. */
 const seen = (id: string, headers: () => Promise<Record<string, string>>, is: (withdrawal: Withdrawal) => boolean) =>
-  world.later(`withdrawal ${id} is so`, async () => {
+  later(world.chains, `withdrawal ${id} is so`, async () => {
     const { data } = await request<Withdrawal>('GET', `/withdrawals/${id}`, await headers());
     return is(data) ? data : null;
   });
@@ -66,24 +68,24 @@ const isPaid = ({ status }: Withdrawal) => status === 'paid';
 const walletOf = { evm: evmWallet, solana: solanaWallet };
 const onBoth = async (work: (family: 'evm' | 'solana') => Promise<void>) => void (await Promise.all([work('evm'), work('solana')]));
 
-it('to the wallet of the provider, which signs in for it with a nonce of the gateway’s', () =>
+it.concurrent('to the wallet of the provider, which signs in for it with a nonce of the gateway’s', () =>
   onBoth(async (family) => {
     const wallet = walletOf[family]();
     const chain = world[family];
     await serveAndEarn(`wallet-${family}`, family, { wallet });
     const unproven = await withdraw(await signInHeaders(wallet), chain.network);
     expect(unproven.status).toBe(401);
-    const asked = await withdraw(await world.fresh(wallet), chain.network);
+    const asked = await withdraw(await freshSignIn(world.spine.url, wallet), chain.network);
     expect(asked.status, asked.text).toBe(201);
     const { transaction, address } = await seen(asked.data.id, () => signInHeaders(wallet), isPaid);
     expect(transaction).toMatch(/\w{40}/);
     expect(address).toBe(wallet.address);
     expect(await chain.balanceOf(wallet.address)).toBe(BigInt(EARNED));
-    const more = await withdraw(await world.fresh(wallet), chain.network);
+    const more = await withdraw(await freshSignIn(world.spine.url, wallet), chain.network);
     expect(more.status, more.text).toBe(402);
   }));
 
-it('to a wallet that the provider has bound to its account, by its API key', () =>
+it.concurrent('to a wallet that the provider has bound to its account, by its API key', () =>
   onBoth(async (family) => {
     const wallet = walletOf[family]();
     const chain = world[family];
@@ -101,11 +103,11 @@ it('to a wallet that the provider has bound to its account, by its API key', () 
     expect(await chain.balanceOf(wallet.address)).toBe(BigInt(EARNED));
   }));
 
-it('by an authorization that is handed out, whoever submits it, and once', async () => {
+it.concurrent('by an authorization that is handed out, whoever submits it, and once', async () => {
   const wallet = evmWallet();
   const { network, token, balanceOf } = world.evm;
   await serveAndEarn('handed-out', 'evm', { wallet });
-  const asked = await withdraw(await world.fresh(wallet), network, { submit: 'self' });
+  const asked = await withdraw(await freshSignIn(world.spine.url, wallet), network, { submit: 'self' });
   expect(asked.status, asked.text).toBe(201);
   const show = () => signInHeaders(wallet);
   const { authorization } = await seen(asked.data.id, show, (withdrawal) => withdrawal.authorization !== null);

@@ -2,7 +2,8 @@ import { decodePaymentResponseHeader } from '@x402/fetch';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ask, events, modelBlock } from '../../support/spine.ts';
 import { signInHeaders } from '../../support/wallets.ts';
-import { LEAST, startChainsSpine, type ChainsSpine, type Payer } from './support/chains-spine.ts';
+import { type ChainsSpine, LEAST, startChainsSpine } from './support/chains-spine.ts';
+import { fundPayer, PURSE, type Payer } from './support/payer.ts';
 
 // A wallet with USDC and no account, and the clients of x402 as they are published: chats and top-ups, on two real chains.
 
@@ -35,7 +36,7 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
   let payer: Payer;
 
   it('a stream is paid for, and tells of the payment in its head', async () => {
-    payer = await world.payer(world[family]);
+    payer = await fundPayer(world[family]);
     const before = await payer.held();
     const answer = await chat(payer.ask, {}, { stream: true });
     expect(answer.status, answer.ok ? '' : await answer.text()).toBe(200);
@@ -60,7 +61,7 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
   });
 
   it('a client that signs in and can pay, pays when the balance ends, and not before', async () => {
-    const rich = await world.payer(world[family]);
+    const rich = await fundPayer(world[family]);
     const paid: boolean[] = [];
     for (let call = 0; call < 5; call += 1) {
       const answer = await chat(rich.ask, await signInHeaders(rich));
@@ -71,25 +72,25 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
     }
     // 0.2 are left before the fourth, which asks for 0.25.
     expect(paid).toEqual([true, false, false, true, false]);
-    expect(await rich.held()).toBe(5_000_000n - 2n * LEAST);
+    expect(await rich.held()).toBe(PURSE - 2n * LEAST);
     expect(await world.available(rich.account)).toBe(2n * LEAST - 5n * COST);
   });
 
   it('any amount is paid in', async () => {
     const body = JSON.stringify({ amount_usd: '0.75' });
-    const stranger = await world.payer(world[family]);
+    const stranger = await fundPayer(world[family]);
     const answer = await stranger.ask(`${world.spine.url}/topup`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     const { data } = (await answer.json()) as { data: Record<string, unknown> };
     expect(answer.status, JSON.stringify(data)).toBe(200);
     expect(data).toMatchObject({ network: stranger.chain.network, payer: stranger.address, credited_micro_usdc: 750_000 });
     expect(receiptOf(answer)).toMatchObject({ transaction: data['transaction'], amount: '750000' });
     expect(await world.available(stranger.account)).toBe(750_000n);
-    expect(await stranger.held()).toBe(4_250_000n);
+    expect(await stranger.held()).toBe(PURSE - 750_000n);
   });
 
   it('an account with a key that pays with it is credited itself', async () => {
     const { key, account } = await world.spine.tenant(`keyed-${family}`, '0');
-    const anyone = await world.payer(world[family]);
+    const anyone = await fundPayer(world[family]);
     const answer = await chat(anyone.ask, { authorization: `Bearer ${key}` });
     expect(answer.status, answer.ok ? '' : await answer.text()).toBe(200);
     expect(receiptOf(answer)).toMatchObject({ payer: anyone.address, amount: String(LEAST) });

@@ -7,7 +7,8 @@ import { toolToml } from '../../mcp/calls/modern-post.ts';
 import { agentBlock } from '../../support/a2a-agent/agent-spine.ts';
 import { startAgent, type Agent } from '../../support/a2a-agent/index.ts';
 import { startMcpFixture, type McpFixture } from '../../support/mcp-fixture.ts';
-import { startChainsSpine, type ChainsSpine } from './support/chains-spine.ts';
+import { type ChainsSpine, startChainsSpine } from './support/chains-spine.ts';
+import { fundPayer, PURSE } from './support/payer.ts';
 
 // A wallet with USDC and no account, the official clients of MCP and of A2A, and the client of x402 that signs what their answers ask for: on two real chains.
 
@@ -33,7 +34,7 @@ afterAll(async () => {
 
 describe.each(['evm', 'solana'] as const)('on %s', (family) => {
   it('a tool is called by a client of MCP that pays what its first answer asks for', async () => {
-    const payer = await world.payer(world[family]);
+    const payer = await fundPayer(world[family]);
     const client = new Client({ name: 'payer', version: '1' }, { versionNegotiation: { mode: 'auto' } });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${world.spine.origin}/mcp/tools`)));
     try {
@@ -53,12 +54,12 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
       await client.close();
     }
     await world.spine.quiet();
-    expect(await payer.held()).toBe(5_000_000n - PRICE);
+    expect(await payer.held()).toBe(PURSE - PRICE);
     expect(await world.available(payer.account)).toBe(0n);
   });
 
   it('an agent is asked by a client of A2A that pays the task that waits for it', async () => {
-    const payer = await world.payer(world[family]);
+    const payer = await fundPayer(world[family]);
     const client = await new ClientFactory(ClientFactoryOptions.default).createFromUrl(`${world.spine.origin}/a2a/delphi/agent/`);
     const say = async (asked: Asked, payment?: PaymentPayload) => {
       const request = saying('task work', asked);
@@ -76,7 +77,7 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
     const receipt = { success: true, payer: payer.address, network: payer.chain.network, amount: String(PRICE) };
     expect(done.metadata).toMatchObject({ 'x402.payment.status': 'payment-completed', 'x402.payment.receipts': [receipt] });
     await world.spine.quiet();
-    expect(await payer.held()).toBe(5_000_000n - PRICE);
+    expect(await payer.held()).toBe(PURSE - PRICE);
     expect(await world.available(payer.account)).toBe(0n);
   });
 });

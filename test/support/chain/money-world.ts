@@ -123,7 +123,7 @@ export async function openMoneyWorldOn<C extends MoneyChain>(chain: C, engine: E
         waitMs,
         watchMs: 200,
         compareMs: 3_600_000,
-        accountOfMemo: async () => null,
+        accountOfMemo: async (memo) => (memo.startsWith('tollgate:local:') ? memo : null),
         onProblem: (_level, problem, of) => problems.push(`${problem} ${String(of['error'] ?? of['reason'] ?? '')}`),
         onChange: (_network, answers, error) => void (answers || problems.push(String(error))),
         now,
