@@ -62,7 +62,11 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
       if (answers) away.delete(network);
       else away.add(network);
       if (answers) logger.info({ network }, 'the chain answers again');
-      else logger.warn({ network, reason: error instanceof Error ? error.message : String(error) }, 'the chain is not to be had: payments and withdrawals over it wait');
+      else
+        logger.warn(
+          { network, reason: error instanceof Error ? error.message : String(error) },
+          'the chain is not to be had: payments and withdrawals over it wait',
+        );
     },
   });
 
@@ -147,7 +151,7 @@ async function openAll(options: ChainsOptions) {
 }
 
 async function setupOf({ network, rpcUrl, payments }: PayingChain, now: () => number): Promise<ChainsOptions['chains'][number]> {
-  const { asset, assetName, assetVersion, finality, timeoutMs, facilitator } = payments;
+  const { asset, assetName, assetVersion, finality, timeoutMs, facilitator, opensAccounts } = payments;
   const { confirmations, unfinalMax, withdrawalMin, withdrawalDailyMax } = payments;
   return {
     network,
@@ -159,6 +163,7 @@ async function setupOf({ network, rpcUrl, payments }: PayingChain, now: () => nu
     facilitator: facilitator === 'in-process' ? facilitator : new URL(facilitator),
     finality,
     timeoutMs,
+    opensAccounts,
     now,
     policy: { confirmations, unfinalMax, withdrawalMin, withdrawalDailyMax },
   };

@@ -100,6 +100,7 @@ function readPayments(values: Values, written: readonly string[], { path, direct
     unfinalMax: values.unfinal_max,
     confirmations: values.confirmations,
     finality: values.finality,
+    opensAccounts: values.opens_accounts,
     withdrawalMin: values.withdrawal_min,
     withdrawalDailyMax: values.withdrawal_daily_max,
     timeoutMs: values.timeout_ms,

@@ -104,6 +104,16 @@ export const CHAIN_OPTIONS = {
       throw new WrongValue(`is ${show(value)}`, 'a whole number, 1 to 100000');
     },
   }),
+  opens_accounts: option<boolean>({
+    takes: '`true` or `false`',
+    optional: { text: 'false', fallback: false },
+    meaning:
+      'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so this is for gateways whose providers are known.',
+    read: (value) => {
+      if (typeof value === 'boolean') return value;
+      throw new WrongValue(`is ${show(value)}`, 'true or false');
+    },
+  }),
   withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'The least that is paid out at once.' }),
   withdrawal_daily_max: usd({
     min: 1n,

@@ -199,6 +199,8 @@ export interface ChainPaymentsConfig {
   readonly confirmations: number;
   /** Blocks that make it final; null: what the node calls finalized. */
   readonly finality: number | null;
+  /** Payouts make token accounts on Solana for those who have none. */
+  readonly opensAccounts: boolean;
   readonly withdrawalMin: MicroUsd;
   /** Of one account's balance, or of its earnings, within a day. */
   readonly withdrawalDailyMax: MicroUsd;

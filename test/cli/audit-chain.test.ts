@@ -73,7 +73,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
     ok: true,
     chains: {
       ok: true,
-      suspense: 3_000_000,
+      suspense: 1_000_000,
       losses: 0,
       chains: [{ treasury: treasury.address, owed: 3_000_000, held: 3_000_000, booked: 3_000_000, difference: 0 }],
     },

@@ -139,7 +139,7 @@ export interface Chain {
 
   /** Whether an address can be paid on this chain: null, or what is wrong with it. */
   addressFault(address: string): string | null;
-  /** Signs a payout. `previous` is what was signed before and is lost. Nothing is broadcast. */
+  /** Signs a payout. `previous` is what was signed before and is lost. Nothing is broadcast. Rejects with ChainUnavailable, and with PayoutProblem where its receiver cannot be paid. */
   sign(payout: Payout, previous: SignedPayout | null): Promise<SignedPayout>;
   /** Broadcasts what was signed. Repeating it is safe. Rejects with ChainUnavailable. */
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string | null }>;
@@ -162,6 +162,8 @@ export interface ChainSetup {
   readonly facilitator: 'in-process' | URL;
   /** Blocks that make an event final; null: what the node calls finalized. */
   readonly finality: number | null;
+  /** Solana: payouts make, at the treasury's cost, the token account of a receiver that has none. Its owner can close it and keep what it cost. Default false. */
+  readonly opensAccounts?: boolean;
   /** Time for one answer of the node or of the facilitator. */
   readonly timeoutMs: number;
   /** Epoch milliseconds. */
@@ -176,6 +178,11 @@ export class PaymentProblem extends Error {
     super(message, options);
     this.code = code;
   }
+}
+
+/** A payout that cannot be made, as its receiver is: in words for its owner. Nothing was signed. */
+export class PayoutProblem extends Error {
+  override readonly name = 'PayoutProblem';
 }
 
 /** The node or the facilitator cannot be reached, is too slow, or answers nonsense. What was asked for may or may not have happened. */

@@ -216,6 +216,8 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
       }),
     );
   }
+  // Nobody else can have the embedded database open: what is claimed was by a process that died.
+  if (database.engine === 'sqlite' && options.background !== false) await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
   for (const { begin } of looks) loop(BETWEEN_LOOKS_MS, begin);
   return {
     networks: [...setups.keys()],

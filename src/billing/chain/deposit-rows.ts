@@ -59,6 +59,7 @@ const MARK_FAILED = load('mark-failed');
 const BEGIN_REVERSAL = load('begin-reversal');
 const END_REVERSAL = load('end-reversal');
 const CLAIM = load('claim-deposits');
+const FORGET_CLAIMS = load('forget-deposit-claims');
 const SCHEDULE = load('schedule-deposit');
 const UNFINAL = load('unfinal-of-account');
 const PAID_IN = load('paid-in');
@@ -90,6 +91,8 @@ export interface DepositRows {
   endReversal(id: string): Promise<boolean>;
   /** Rows of a network that are due, taken for `claimMs`. */
   claim(network: string, limit: number, claimMs: number): Promise<readonly Deposit[]>;
+  /** Makes all due that waits: for one who has the database to itself, and finds what a process left that died. */
+  forgetClaims(): Promise<void>;
   /** null: nothing can change any more. */
   schedule(id: string, nextLookAt: number | null): Promise<void>;
   /** Whether the account has money that its chain may still undo, and that may have been there at `at` (epoch milliseconds). */
@@ -135,6 +138,9 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
     beginReversal: (id, reason) => changed(BEGIN_REVERSAL, [id, reason, now()]),
     endReversal: (id) => changed(END_REVERSAL, [id, now()]),
     claim: async (network, limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toDeposit),
+    async forgetClaims() {
+      await database.query(FORGET_CLAIMS, [now()]);
+    },
     async schedule(id, nextLookAt) {
       await database.query(SCHEDULE, [id, nextLookAt]);
     },

@@ -70,6 +70,7 @@ const UNFINAL_LOOK_MS = 10_000;
 
 export function createDeposits(options: DepositsOptions): Deposits {
   const { rows, ledger, chainOf, policyOf, waitMs, now, signal, onProblem } = options;
+  const toldAt = new Map<string, number>();
   /** Payments that this process is bringing home. */
   const driven = new Map<string, Promise<void>>();
 
@@ -157,12 +158,19 @@ export function createDeposits(options: DepositsOptions): Deposits {
     return transaction;
   };
 
+  /** Says, once in a while, why payments cannot be given to a chain: a treasury without gas is put right by nobody else than its operator. */
+  const notSubmitted = (network: string, error: ChainUnavailable): void => {
+    if (now() - (toldAt.get(network) ?? 0) < TELL_AGAIN_MS) return;
+    toldAt.set(network, now());
+    onProblem('warn', 'a payment could not be given to its chain; it is tried again', { network, reason: error.message });
+  };
+
   /** The first submission of a payment. One that was refused before it was sent, and is nowhere, failed. */
   const begin = async (deposit: Deposit, chain: Chain, payment: SignedPayment): Promise<void> => {
     try {
       await submit(deposit.id, chain, payment);
     } catch (error) {
-      if (error instanceof ChainUnavailable) return;
+      if (error instanceof ChainUnavailable) return notSubmitted(deposit.network, error);
       if (!(error instanceof PaymentProblem)) throw error;
       if (await look(deposit, chain, payment)) await rows.markFailed(deposit.id, error.message);
     }
@@ -290,6 +298,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
         await submit(id, chain, payment);
       } catch (error) {
         // It was given to the chain before, perhaps: only the chain can say that it will not come.
+        if (error instanceof ChainUnavailable) notSubmitted(network, error);
         if (!(error instanceof PaymentProblem)) throw error;
       }
     },
@@ -319,6 +328,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
   };
 }
 
+const TELL_AGAIN_MS = 60_000;
 const RECOVERIES = 5;
 /** Of one wallet on one chain. All may be signed against the same money: whoever gives them to the chain pays for those that fail there. */
 const OPEN_MAX = 32;

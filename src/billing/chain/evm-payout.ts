@@ -1,6 +1,6 @@
 import { getAddress, keccak256, stringToBytes } from 'viem';
 import type { Hex, PrivateKeyAccount } from 'viem';
-import type { Payout, SignedPayout } from './chain.ts';
+import { PayoutProblem, type Payout, type SignedPayout } from './chain.ts';
 import { AUTHORIZATION_TYPES } from './evm-asset.ts';
 import type { AssetDomain, Authorization } from './evm-asset.ts';
 import { authorizationText, signedAuthorization } from './evm-payment.ts';
@@ -33,14 +33,11 @@ export function payoutNonce(id: string): Hex {
 
 /**
  * Signs a payout as an EIP-3009 authorization of the treasury; `text` has all that anybody needs to submit it. It cannot be signed anew once its nonce is gone: that
- * takes the treasury's own key, which cancelled it or spent it elsewhere, so that somebody has to decide what is owed. Then this rejects with a plain error.
+ * takes the treasury's own key, which cancelled it (to free what a receiver cannot be paid, say) or spent it elsewhere. It can never pay then, and the money goes back.
  */
 export async function signPayout(signer: PayoutSigner, payout: Payout, previous: SignedPayout | null): Promise<SignedPayout> {
   const { account, domain, network, now } = signer;
-  if (previous)
-    throw new Error(
-      `The nonce of withdrawal ${payout.id} on ${network} was used up by the treasury's own key without paying it: it has to be decided by hand, as it can never be paid twice`,
-    );
+  if (previous) throw new PayoutProblem(`Its nonce on ${network} was used up by the treasury's own key without paying it`);
   const authorization: Authorization = {
     from: account.address.toLowerCase() as Hex,
     to: payout.to.toLowerCase() as Hex,

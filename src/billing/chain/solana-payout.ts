@@ -2,7 +2,7 @@ import { getCompiledTransactionMessageDecoder, getTransactionDecoder, isOffCurve
 import { getCreateAssociatedTokenIdempotentInstruction, getTransferCheckedInstruction } from '@solana-program/token';
 import bs58 from 'bs58';
 import { MICRO_USD_MAX } from '../money.ts';
-import { ChainUnavailable, type Payout, type PayoutSighting, type SignedPayout } from './chain.ts';
+import { ChainUnavailable, PayoutProblem, type Payout, type PayoutSighting, type SignedPayout } from './chain.ts';
 import {
   addressOf,
   ASSOCIATED_TOKEN_PROGRAM,
@@ -45,7 +45,7 @@ export interface SolanaPayouts {
 }
 
 /** Payouts by journal: the signed bytes are kept before they are sent, and nothing is signed anew as long as they may still pay. */
-export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address, expiry: Expiry): SolanaPayouts {
+export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address, expiry: Expiry, opensAccounts: boolean): SolanaPayouts {
   const treasuryAccount = tokenAccountAddress(key.address, asset);
   const notWallets = new Set<string>([
     SYSTEM_PROGRAM,
@@ -69,12 +69,12 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
       : null;
   }
 
-  function instructionsOf({ id, to, amount }: Payout): Instruction[] {
+  function instructionsOf({ id, to, amount }: Payout, opens: boolean): Instruction[] {
     const owner = to as Address;
     const account = tokenAccountAddress(owner, asset);
     const payer = { address: key.address, signTransactions: () => Promise.resolve([]) };
     return [
-      getCreateAssociatedTokenIdempotentInstruction({ payer, ata: account, owner, mint: asset }),
+      ...(opens ? [getCreateAssociatedTokenIdempotentInstruction({ payer, ata: account, owner, mint: asset })] : []),
       getTransferCheckedInstruction({ source: treasuryAccount, mint: asset, destination: account, authority: payer, amount, decimals: DECIMALS }),
       { programAddress: MEMO_PROGRAM, data: Buffer.from(id, 'utf8') },
     ];
@@ -115,12 +115,18 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
       }
       const receiver = await node.account(to as Address);
       if (receiver !== null && receiver.owner !== SYSTEM_PROGRAM)
-        throw new Error(`withdrawal ${id} cannot be paid to ${to}: this is an account of the program ${receiver.owner}, not a wallet`);
+        throw new PayoutProblem(`${to} is an account of the program ${receiver.owner}, not a wallet`);
+      // Whoever gets one for nothing closes it, and keeps its rent.
+      const opens = (await node.account(tokenAccountAddress(to as Address, asset))) === null;
+      if (opens && !opensAccounts)
+        throw new PayoutProblem(
+          `${to} has no token account for ${asset} yet: make one, as every wallet does that gets some of it, and withdraw again`,
+        );
 
       const { blockhash, lastValidBlockHeight, slot } = await node.latestBlockhash();
       const { height } = await node.moment('confirmed');
       if (lastValidBlockHeight < height + BLOCKS_LEFT_MIN) throw new ChainUnavailable('the Solana node gives a blockhash that is about to expire');
-      const { base64, id: signature } = signOwn(key, instructionsOf(payout), { blockhash, lastValidBlockHeight });
+      const { base64, id: signature } = signOwn(key, instructionsOf(payout, opens), { blockhash, lastValidBlockHeight });
       const journal = { transaction: base64, signature, blockhash, lastValidBlockHeight: String(lastValidBlockHeight), slot: String(slot) };
       return { text: JSON.stringify(journal), transaction: signature };
     },

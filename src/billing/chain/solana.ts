@@ -36,7 +36,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
   const facilitator = where === 'in-process' ? createOwnFacilitator(key, node) : createRemoteFacilitator(where, network, treasury, timeoutMs, node);
   const sight = createPaymentSight(node, expiry, treasuryAccount, asset);
   const incoming = createIncoming(node, network, treasuryAccount, asset);
-  const payouts = createPayouts(node, key, asset, expiry);
+  const payouts = createPayouts(node, key, asset, expiry, setup.opensAccounts ?? false);
 
   function termsOf({ extra, amount }: PaymentRequirements): ExactTerms {
     const feePayer = addressOf(extra['feePayer']);

@@ -49,6 +49,7 @@ const NOTE_HEIGHT = load('note-height');
 const MARK_PAID = load('mark-paid');
 const TAKE_BACK = load('take-back-withdrawal');
 const CLAIM = load('claim-withdrawals');
+const FORGET_CLAIMS = load('forget-withdrawal-claims');
 const SCHEDULE = load('schedule-withdrawal');
 const SINCE = load('withdrawn-since');
 const UNSIGNED = load('unsigned-of-account');
@@ -74,6 +75,8 @@ export interface WithdrawalRows {
   takeBack(id: string): Promise<boolean>;
   /** Rows of a network that are due, taken for `claimMs`. */
   claim(network: string, limit: number, claimMs: number): Promise<readonly Withdrawal[]>;
+  /** Makes all due that waits: for one who has the database to itself, and finds what a process left that died. */
+  forgetClaims(): Promise<void>;
   schedule(id: string, nextLookAt: number): Promise<void>;
   /** What was taken from a source after `since`, and not given back. */
   takenSince(source: AccountName, since: number): Promise<MicroUsd>;
@@ -108,6 +111,9 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
     markPaid: (id, transaction, height) => changed(MARK_PAID, [id, transaction, height, now()]),
     takeBack: (id) => changed(TAKE_BACK, [id, now()]),
     claim: async (network, limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toWithdrawal),
+    async forgetClaims() {
+      await database.query(FORGET_CLAIMS, [now()]);
+    },
     async schedule(id, nextLookAt) {
       await database.query(SCHEDULE, [id, nextLookAt]);
     },

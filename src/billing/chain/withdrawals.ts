@@ -1,6 +1,6 @@
 import { escrowOf, treasuryOf, type AccountName, type Ledger } from '../ledger.ts';
 import { formatUsd, MICRO_USD_MAX, type MicroUsd } from '../money.ts';
-import { ChainUnavailable, type Chain, type Payout, type SignedPayout } from './chain.ts';
+import { ChainUnavailable, PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
 import type { NewWithdrawal, Withdrawal, WithdrawalRows, WithdrawalState } from './withdrawal-rows.ts';
 
@@ -100,14 +100,26 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
   const uncommitted = async (network: string): Promise<MicroUsd> =>
     -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));
 
+  /** null: the receiver cannot be paid, and the money goes back. What was signed before is lost then, or there is nothing. */
+  const signOrGiveBack = async (withdrawal: Withdrawal, chain: Chain, previous: SignedPayout | null): Promise<SignedPayout | null> => {
+    try {
+      return await chain.sign(payoutOf(withdrawal), previous);
+    } catch (error) {
+      if (!(error instanceof PayoutProblem)) throw error;
+      await rows.move(withdrawal.id, withdrawal.state, 'returning', now(), error.message);
+      return null;
+    }
+  };
+
   /** Signs, and keeps what was signed before anybody else can have it. */
   const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
     const { id, network, account, source, amount } = withdrawal;
     if ((await options.haltOf(network)) !== null || (await uncommitted(network)) < amount) return;
     // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken is none of it.
     if (source === escrowOf(account) && (await options.unfinal(account, withdrawal.updatedAt + CLOCKS_MS))) return;
-    const signed = await chain.sign(payoutOf(withdrawal), null);
-    if (await rows.sign(id, signed)) await send({ ...withdrawal, state: 'signed', signed, transaction: signed.transaction }, signed, chain);
+    const signed = await signOrGiveBack(withdrawal, chain, null);
+    if (signed !== null && (await rows.sign(id, signed)))
+      await send({ ...withdrawal, state: 'signed', signed, transaction: signed.transaction }, signed, chain);
   };
 
   const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
@@ -129,8 +141,9 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       return;
     }
     // The chain has decided that the one before can never pay; whoever signs first is kept, and the others' texts are thrown away unsent.
-    const again = await chain.sign(payoutOf(withdrawal), signed);
-    if (await rows.resign(id, signed, again)) await send({ ...withdrawal, signed: again, transaction: again.transaction }, again, chain);
+    const again = await signOrGiveBack(withdrawal, chain, signed);
+    if (again !== null && (await rows.resign(id, signed, again)))
+      await send({ ...withdrawal, signed: again, transaction: again.transaction }, again, chain);
   };
 
   const step = async (withdrawal: Withdrawal): Promise<void> => {

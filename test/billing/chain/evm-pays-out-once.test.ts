@@ -103,7 +103,7 @@ test('one that was cancelled is lost at finality, and is not signed anew: only t
     state: 'lost',
     reason: expect.stringContaining("The treasury's key cancelled it"),
   });
-  await expect(world.chain.sign(payout, signed)).rejects.toThrow('it has to be decided by hand');
+  await expect(world.chain.sign(payout, signed)).rejects.toMatchObject({ name: 'PayoutProblem', message: expect.stringContaining('used up by the treasury') });
 });
 
 test('a payment that its payer cancelled is lost at finality', async () => {

@@ -57,6 +57,7 @@ describe('with a treasury, payments go over a chain', () => {
       unfinalMax: 1_000_000_000n,
       confirmations: 1,
       finality: null,
+      opensAccounts: false,
       withdrawalMin: 1_000_000n,
       withdrawalDailyMax: 10_000_000_000n,
       timeoutMs: 10_000,

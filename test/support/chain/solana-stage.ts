@@ -60,6 +60,7 @@ export function setupOf(twin: SolanaTwin, treasury: Payer): ChainSetup {
     treasuryKey: treasury.secret,
     facilitator: 'in-process',
     finality: null,
+    opensAccounts: true,
     timeoutMs: 2_000,
     now: () => twin.chain.timeAt(twin.chain.slot),
   };
