@@ -1,7 +1,7 @@
 import type { MicroUsd } from '../money.ts';
 
 /*
- * What the money rules need of a chain. One file per family of chains implements it (evm.ts, solana.ts); deposits, withdrawals and reserves are
+ * What the money rules need of a chain. One folder for each family of chains implements it (evm/, solana/); deposits, withdrawals and reserves are
  * written once against it. Every method may reject with ChainUnavailable: then nothing is known, which is never the same as failed.
  */
 

@@ -254,7 +254,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
 }
 
 /** Each family brings libraries that take long to load: only those are that are set up. */
-const evm = async () => ({ createChain: (await import('./evm.ts')).createEvmChain });
-const solana = async () => ({ createChain: (await import('./solana.ts')).createSolanaChain });
+const evm = async () => ({ createChain: (await import('./evm/evm-chain.ts')).createEvmChain });
+const solana = async () => ({ createChain: (await import('./solana/solana-chain.ts')).createSolanaChain });
 
 const CLOSED: ChainPolicy = { confirmations: 1, unfinalMax: 0n, withdrawalMin: 0n, withdrawalDailyMax: 0n };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Hex } from 'viem';
 import type { Payout, SignedPayout } from '../../../src/billing/chain/chain.ts';
-import { payoutNonce } from '../../../src/billing/chain/evm-payout.ts';
+import { payoutNonce } from '../../../src/billing/chain/evm/payout.ts';
 import { freshKey } from '../../support/chain/evm-token.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 import { startRpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
@@ -103,7 +103,10 @@ test('one that was cancelled is lost at finality, and is not signed anew: only t
     state: 'lost',
     reason: expect.stringContaining("The treasury's key cancelled it"),
   });
-  await expect(world.chain.sign(payout, signed)).rejects.toMatchObject({ name: 'PayoutProblem', message: expect.stringContaining('used up by the treasury') });
+  await expect(world.chain.sign(payout, signed)).rejects.toMatchObject({
+    name: 'PayoutProblem',
+    message: expect.stringContaining('used up by the treasury'),
+  });
 });
 
 test('a payment that its payer cancelled is lost at finality', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createSolanaChain } from '../../../src/billing/chain/solana.ts';
+import { createSolanaChain } from '../../../src/billing/chain/solana/solana-chain.ts';
 import type { ChainSetup } from '../../../src/billing/chain/chain.ts';
 import { ataOf, mintBytes, TOKEN_PROGRAM, tokenAccountBytes, USDC } from '../../support/chain/solana-accounts.ts';
 import { setupOf } from '../../support/chain/solana-stage.ts';

@@ -1,4 +1,4 @@
-import { createSolanaChain } from '../../../src/billing/chain/solana.ts';
+import { createSolanaChain } from '../../../src/billing/chain/solana/solana-chain.ts';
 import type { Chain, ChainSetup } from '../../../src/billing/chain/chain.ts';
 import { DEVNET, USDC } from './solana-accounts.ts';
 import { startSolanaTwin, type SolanaTwin, type TwinOptions } from './solana-twin.ts';

@@ -1,10 +1,10 @@
 import { getAddress, isAddress, zeroAddress } from 'viem';
 import type { Hex } from 'viem';
-import { MICRO_USD_MAX } from '../money.ts';
-import type { MicroUsd } from '../money.ts';
-import { PaymentProblem } from './chain.ts';
-import type { PaymentPayload, PaymentRequirements, SignedPayment } from './chain.ts';
-import type { Authorization } from './evm-asset.ts';
+import { MICRO_USD_MAX } from '../../money.ts';
+import type { MicroUsd } from '../../money.ts';
+import { PaymentProblem } from '../chain.ts';
+import type { PaymentPayload, PaymentRequirements, SignedPayment } from '../chain.ts';
+import type { Authorization } from './asset.ts';
 
 /** Longest time between signing and the end of an authorization. Until it is over a payment cannot be given up, and its logs are searched for that far back. */
 export const VALID_SECONDS_MAX = 86_400n;

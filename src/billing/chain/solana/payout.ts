@@ -1,8 +1,8 @@
 import { getCompiledTransactionMessageDecoder, getTransactionDecoder, isOffCurveAddress, type Address, type Instruction } from '@solana/kit';
 import { getCreateAssociatedTokenIdempotentInstruction, getTransferCheckedInstruction } from '@solana-program/token';
 import bs58 from 'bs58';
-import { MICRO_USD_MAX } from '../money.ts';
-import { ChainUnavailable, PayoutProblem, type Payout, type PayoutSighting, type SignedPayout } from './chain.ts';
+import { MICRO_USD_MAX } from '../../money.ts';
+import { ChainUnavailable, PayoutProblem, type Payout, type PayoutSighting, type SignedPayout } from '../chain.ts';
 import {
   addressOf,
   ASSOCIATED_TOKEN_PROGRAM,
@@ -15,11 +15,11 @@ import {
   TOKEN_PROGRAM,
   tokenAccountAddress,
   type TreasuryKey,
-} from './solana-address.ts';
-import { natural, objectOf, textOf } from './solana-answer.ts';
-import { checkNotBefore, type Expiry } from './solana-expiry.ts';
-import type { SignatureStatus, SolanaNode } from './solana-node.ts';
-import { signOwn } from './solana-sign.ts';
+} from './address.ts';
+import { natural, objectOf, textOf } from './answer.ts';
+import { checkNotBefore, type Expiry } from './expiry.ts';
+import type { SignatureStatus, SolanaNode } from './node.ts';
+import { signOwn } from './sign.ts';
 
 const DECIMALS = 6;
 const MEMO_BYTES_MAX = 256;

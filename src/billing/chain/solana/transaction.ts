@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address } from '@solana/kit';
 import bs58 from 'bs58';
-import { indexOf, listOf, natural, objectOf, textOf } from './solana-answer.ts';
-import { MEMO_PROGRAM, MEMO_V1_PROGRAM, TOKEN_PROGRAM } from './solana-address.ts';
+import { indexOf, listOf, natural, objectOf, textOf } from './answer.ts';
+import { MEMO_PROGRAM, MEMO_V1_PROGRAM, TOKEN_PROGRAM } from './address.ts';
 
 export interface SolanaInstruction {
   readonly program: string;

@@ -1,7 +1,7 @@
 import type { Address } from '@solana/kit';
-import { ChainUnavailable, type Incoming, type IncomingPage } from './chain.ts';
-import type { SignatureEntry, SolanaNode } from './solana-node.ts';
-import { memoOf, movementsInto } from './solana-transaction.ts';
+import { ChainUnavailable, type Incoming, type IncomingPage } from '../chain.ts';
+import type { SignatureEntry, SolanaNode } from './node.ts';
+import { memoOf, movementsInto } from './transaction.ts';
 
 /** Transactions that are read for one page. */
 const PAGE = 20;

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Address } from '@solana/kit';
 import { AccountState, getCreateAssociatedTokenIdempotentInstruction, getMintDecoder, getTokenDecoder } from '@solana-program/token';
-import { ChainUnavailable } from './chain.ts';
-import { TOKEN_PROGRAM, type TreasuryKey } from './solana-address.ts';
-import type { SolanaNode } from './solana-node.ts';
-import { OWN_FEE_LAMPORTS, signOwn } from './solana-sign.ts';
+import { ChainUnavailable } from '../chain.ts';
+import { TOKEN_PROGRAM, type TreasuryKey } from './address.ts';
+import type { SolanaNode } from './node.ts';
+import { OWN_FEE_LAMPORTS, signOwn } from './sign.ts';
 
 const MINT_BYTES = 82;
 const TOKEN_ACCOUNT_BYTES = 165;

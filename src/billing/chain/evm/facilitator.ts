@@ -1,8 +1,8 @@
 import type { Hex } from 'viem';
-import { ChainUnavailable, PaymentProblem } from './chain.ts';
-import type { SignedPayment } from './chain.ts';
-import { postJson } from './evm-post.ts';
-import { plainWords } from './evm-rpc.ts';
+import { ChainUnavailable, PaymentProblem } from '../chain.ts';
+import type { SignedPayment } from '../chain.ts';
+import { postJson } from './post.ts';
+import { plainWords } from './rpc.ts';
 
 const ANSWER_BYTES_MAX = 64 * 1024;
 

@@ -1,9 +1,9 @@
 import type { Address } from '@solana/kit';
-import { ChainUnavailable, type PaymentSighting } from './chain.ts';
-import { isSignature } from './solana-address.ts';
-import { checkNotBefore, type Expiry } from './solana-expiry.ts';
-import type { Level, SignatureStatus, SolanaNode } from './solana-node.ts';
-import { movementsInto } from './solana-transaction.ts';
+import { ChainUnavailable, type PaymentSighting } from '../chain.ts';
+import { isSignature } from './address.ts';
+import { checkNotBefore, type Expiry } from './expiry.ts';
+import type { Level, SignatureStatus, SolanaNode } from './node.ts';
+import { movementsInto } from './transaction.ts';
 
 const EXPIRED = 'its blockhash expired before the transaction was in a block';
 const SEARCH_PAGE = 100;

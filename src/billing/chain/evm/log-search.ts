@@ -1,8 +1,8 @@
 import type { Hex } from 'viem';
-import { ChainUnavailable } from './chain.ts';
-import type { EvmHeads } from './evm-heads.ts';
-import { mayBeTooMuch } from './evm-rpc.ts';
-import type { EvmLog, EvmNode, LogFilter } from './evm-rpc.ts';
+import { ChainUnavailable } from '../chain.ts';
+import type { EvmHeads } from './heads.ts';
+import { mayBeTooMuch } from './rpc.ts';
+import type { EvmLog, EvmNode, LogFilter } from './rpc.ts';
 
 /** Blocks of one question, at first. Nodes that find it too many are asked for fewer, down to a few. */
 export const RANGE_MAX = 2000n;

@@ -1,4 +1,4 @@
-import { ChainUnavailable } from './chain.ts';
+import { ChainUnavailable } from '../chain.ts';
 
 /** An HTTP answer that is JSON. */
 export interface JsonAnswer {

@@ -1,6 +1,6 @@
-import { ChainUnavailable } from './chain.ts';
-import type { Moment, SolanaNode } from './solana-node.ts';
-import { networkFault } from './solana-open.ts';
+import { ChainUnavailable } from '../chain.ts';
+import type { Moment, SolanaNode } from './node.ts';
+import { networkFault } from './open.ts';
 
 /** Blocks for which a blockhash is valid (Agave: MAX_PROCESSING_AGE). */
 export const BLOCKHASH_BLOCKS = 150n;

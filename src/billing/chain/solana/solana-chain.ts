@@ -1,15 +1,15 @@
 import type { Address } from '@solana/kit';
-import { PaymentProblem, type Chain, type ChainSetup, type PaymentPayload, type PaymentRequirements, type SignedPayment } from './chain.ts';
-import { MICRO_USD_MAX } from '../money.ts';
-import { addressOf, tokenAccountAddress, treasuryKeyOf } from './solana-address.ts';
-import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './solana-exact.ts';
-import { createExpiry } from './solana-expiry.ts';
-import { createOwnFacilitator, createRemoteFacilitator } from './solana-facilitator.ts';
-import { createIncoming } from './solana-incoming.ts';
-import { createSolanaNode } from './solana-node.ts';
-import { openTreasury } from './solana-open.ts';
-import { createPayouts } from './solana-payout.ts';
-import { createPaymentSight, type Sought } from './solana-sight.ts';
+import { PaymentProblem, type Chain, type ChainSetup, type PaymentPayload, type PaymentRequirements, type SignedPayment } from '../chain.ts';
+import { MICRO_USD_MAX } from '../../money.ts';
+import { addressOf, tokenAccountAddress, treasuryKeyOf } from './address.ts';
+import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './exact.ts';
+import { createExpiry } from './expiry.ts';
+import { createOwnFacilitator, createRemoteFacilitator } from './facilitator.ts';
+import { createIncoming } from './incoming.ts';
+import { createSolanaNode } from './node.ts';
+import { openTreasury } from './open.ts';
+import { createPayouts } from './payout.ts';
+import { createPaymentSight, type Sought } from './sight.ts';
 
 /** A blockhash is valid for 150 blocks, about a minute. */
 const TIMEOUT_SECONDS = 60;

@@ -8,9 +8,9 @@ import {
   type Transaction,
 } from '@solana/kit';
 import bs58 from 'bs58';
-import { PaymentProblem } from './chain.ts';
-import { COMPUTE_BUDGET_PROGRAM, LIGHTHOUSE_PROGRAM, MEMO_PROGRAM, TOKEN_PROGRAM, tokenAccountAddress } from './solana-address.ts';
-import { messageHashOf, type SolanaInstruction } from './solana-transaction.ts';
+import { PaymentProblem } from '../chain.ts';
+import { COMPUTE_BUDGET_PROGRAM, LIGHTHOUSE_PROGRAM, MEMO_PROGRAM, TOKEN_PROGRAM, tokenAccountAddress } from './address.ts';
+import { messageHashOf, type SolanaInstruction } from './transaction.ts';
 
 /** What a payment must do to the last byte. */
 export interface ExactTerms {

@@ -1,9 +1,9 @@
 import { decodeAbiParameters, decodeFunctionResult, encodeFunctionData, pad, parseAbi, parseSignature, toEventSelector } from 'viem';
 import type { Hex } from 'viem';
-import type { MicroUsd } from '../money.ts';
-import { ChainUnavailable } from './chain.ts';
-import { Reverted } from './evm-rpc.ts';
-import type { EvmLog, EvmNode } from './evm-rpc.ts';
+import type { MicroUsd } from '../../money.ts';
+import { ChainUnavailable } from '../chain.ts';
+import { Reverted } from './rpc.ts';
+import type { EvmLog, EvmNode } from './rpc.ts';
 
 /** EIP-3009, and what else of USDC's FiatToken v2 is used. */
 export const ASSET_ABI = parseAbi([

@@ -1,9 +1,9 @@
 import type { Hex } from 'viem';
-import type { MicroUsd } from '../money.ts';
-import { TRANSFER, topicOf, transferOf } from './evm-asset.ts';
-import type { EvmAsset } from './evm-asset.ts';
-import { isPruned } from './evm-rpc.ts';
-import type { EvmBlock, EvmLog, EvmNode } from './evm-rpc.ts';
+import type { MicroUsd } from '../../money.ts';
+import { TRANSFER, topicOf, transferOf } from './asset.ts';
+import type { EvmAsset } from './asset.ts';
+import { isPruned } from './rpc.ts';
+import type { EvmBlock, EvmLog, EvmNode } from './rpc.ts';
 
 /** How much of what a Transfer says has arrived. */
 export type Arrived = (said: MicroUsd) => MicroUsd;

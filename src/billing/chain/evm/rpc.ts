@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import { ChainUnavailable } from './chain.ts';
-import { AnswerTooLong, postJson } from './evm-post.ts';
+import { ChainUnavailable } from '../chain.ts';
+import { AnswerTooLong, postJson } from './post.ts';
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const WORDS_MAX = 200;

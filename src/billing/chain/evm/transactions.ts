@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { keccak256 } from 'viem';
 import type { Hex, PrivateKeyAccount } from 'viem';
-import { ChainUnavailable } from './chain.ts';
-import { NodeRefusal } from './evm-rpc.ts';
-import type { EvmNode } from './evm-rpc.ts';
+import { ChainUnavailable } from '../chain.ts';
+import { NodeRefusal } from './rpc.ts';
+import type { EvmNode } from './rpc.ts';
 
 /** A transaction is given again as it is for so long, and with more fees after. Some blocks of any chain. */
 export const REPLACE_AFTER_MS = 20_000;

@@ -1,20 +1,20 @@
 import { domainSeparator, getAddress, isAddress, toHex, zeroAddress, zeroHash } from 'viem';
 import type { Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { ChainUnavailable, PaymentProblem } from './chain.ts';
-import type { Chain, ChainSetup } from './chain.ts';
-import { NoSuchAsset, createEvmAsset, transferCall } from './evm-asset.ts';
-import type { AssetDomain, Authorization } from './evm-asset.ts';
-import { createFacilitator } from './evm-facilitator.ts';
-import { evmHeads } from './evm-heads.ts';
-import { createEvmIncoming } from './evm-incoming.ts';
-import { createRangeReader } from './evm-log-search.ts';
-import { evmRequirements, readEvmPayment, signedAuthorization } from './evm-payment.ts';
-import { readSignedPayout, signPayout } from './evm-payout.ts';
-import { Reverted, createEvmNode } from './evm-rpc.ts';
-import { createEvmSightings } from './evm-sightings.ts';
-import { createEvmTransactions } from './evm-transactions.ts';
-import { VERIFY_GAS_MAX, checkTime, createEvmVerifier, payerAccount } from './evm-verify.ts';
+import { ChainUnavailable, PaymentProblem } from '../chain.ts';
+import type { Chain, ChainSetup } from '../chain.ts';
+import { NoSuchAsset, createEvmAsset, transferCall } from './asset.ts';
+import type { AssetDomain, Authorization } from './asset.ts';
+import { createFacilitator } from './facilitator.ts';
+import { evmHeads } from './heads.ts';
+import { createEvmIncoming } from './incoming.ts';
+import { createRangeReader } from './log-search.ts';
+import { evmRequirements, readEvmPayment, signedAuthorization } from './payment.ts';
+import { readSignedPayout, signPayout } from './payout.ts';
+import { Reverted, createEvmNode } from './rpc.ts';
+import { createEvmSightings } from './sightings.ts';
+import { createEvmTransactions } from './transactions.ts';
+import { VERIFY_GAS_MAX, checkTime, createEvmVerifier, payerAccount } from './verify.ts';
 
 /** A chain of the EVM family whose asset has EIP-3009, as USDC has. Asks nothing of the node yet; throws plain errors for a setup that cannot be right. */
 export function createEvmChain(setup: ChainSetup): Chain {

@@ -3,10 +3,10 @@ import type { PaymentPayload as X402Payload, PaymentRequirements as X402Requirem
 import { ExactSvmScheme } from '@x402/svm/exact/facilitator';
 import type { FacilitatorSvmSigner } from '@x402/svm';
 import type { Address } from '@solana/kit';
-import { ChainUnavailable, PaymentProblem, type SignedPayment } from './chain.ts';
-import { addressOf, isSignature, type TreasuryKey } from './solana-address.ts';
-import { readExact, withFeeSignature, type ExactTerms } from './solana-exact.ts';
-import type { SolanaNode } from './solana-node.ts';
+import { ChainUnavailable, PaymentProblem, type SignedPayment } from '../chain.ts';
+import { addressOf, isSignature, type TreasuryKey } from './address.ts';
+import { readExact, withFeeSignature, type ExactTerms } from './exact.ts';
+import type { SolanaNode } from './node.ts';
 
 /** Who checks payments, pays their fees and gives them to the chain. */
 export interface SolanaFacilitator {

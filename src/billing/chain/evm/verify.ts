@@ -1,12 +1,12 @@
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { decodeFunctionResult, encodeFunctionData, recoverTypedDataAddress } from 'viem';
 import type { Abi, Hex } from 'viem';
-import { ChainUnavailable, PaymentProblem } from './chain.ts';
-import type { SignedPayment } from './chain.ts';
-import { AUTHORIZATION_TYPES, isPlainSignature, withRecoveryByte } from './evm-asset.ts';
-import type { AssetDomain, Authorization, EvmAsset } from './evm-asset.ts';
-import { Reverted } from './evm-rpc.ts';
-import type { EvmNode } from './evm-rpc.ts';
+import { ChainUnavailable, PaymentProblem } from '../chain.ts';
+import type { SignedPayment } from '../chain.ts';
+import { AUTHORIZATION_TYPES, isPlainSignature, withRecoveryByte } from './asset.ts';
+import type { AssetDomain, Authorization, EvmAsset } from './asset.ts';
+import { Reverted } from './rpc.ts';
+import type { EvmNode } from './rpc.ts';
 
 /** An authorization that ends earlier can end before a block takes it (as @x402/evm's own bound). */
 const SECONDS_LEFT_MIN = 6n;

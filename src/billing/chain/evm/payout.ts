@@ -1,10 +1,10 @@
 import { getAddress, keccak256, stringToBytes } from 'viem';
 import type { Hex, PrivateKeyAccount } from 'viem';
-import { PayoutProblem, type Payout, type SignedPayout } from './chain.ts';
-import { AUTHORIZATION_TYPES } from './evm-asset.ts';
-import type { AssetDomain, Authorization } from './evm-asset.ts';
-import { authorizationText, signedAuthorization } from './evm-payment.ts';
-import type { EvmTerms } from './evm-payment.ts';
+import { PayoutProblem, type Payout, type SignedPayout } from '../chain.ts';
+import { AUTHORIZATION_TYPES } from './asset.ts';
+import type { AssetDomain, Authorization } from './asset.ts';
+import { authorizationText, signedAuthorization } from './payment.ts';
+import type { EvmTerms } from './payment.ts';
 
 /**
  * 2100-01-01. What makes a payout happen once is its nonce, which never changes; an end would only make a payout that is owed stop short, and would have to be

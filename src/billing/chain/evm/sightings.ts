@@ -1,16 +1,16 @@
 import type { Hex } from 'viem';
-import type { MicroUsd } from '../money.ts';
-import { ChainUnavailable } from './chain.ts';
-import type { ChainEvent, PaymentSighting, PayoutSighting } from './chain.ts';
-import { createArrivals } from './evm-arrivals.ts';
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, carriedOut, topicOf } from './evm-asset.ts';
-import type { Authorization, EvmAsset } from './evm-asset.ts';
-import { evmHeads, stillThere } from './evm-heads.ts';
-import type { EvmHeads } from './evm-heads.ts';
-import { findNewestLog } from './evm-log-search.ts';
-import type { RangeReader } from './evm-log-search.ts';
-import { VALID_SECONDS_MAX } from './evm-payment.ts';
-import type { EvmLog, EvmNode, EvmReceipt } from './evm-rpc.ts';
+import type { MicroUsd } from '../../money.ts';
+import { ChainUnavailable } from '../chain.ts';
+import type { ChainEvent, PaymentSighting, PayoutSighting } from '../chain.ts';
+import { createArrivals } from './arrivals.ts';
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, carriedOut, topicOf } from './asset.ts';
+import type { Authorization, EvmAsset } from './asset.ts';
+import { evmHeads, stillThere } from './heads.ts';
+import type { EvmHeads } from './heads.ts';
+import { findNewestLog } from './log-search.ts';
+import type { RangeReader } from './log-search.ts';
+import { VALID_SECONDS_MAX } from './payment.ts';
+import type { EvmLog, EvmNode, EvmReceipt } from './rpc.ts';
 
 /** Clocks of payers, of this machine and of block makers differ. */
 const CLOCK_SECONDS = 3600n;

@@ -1,7 +1,7 @@
 import { createSolanaRpc, type Address, type Base64EncodedWireTransaction, type Blockhash, type Signature } from '@solana/kit';
-import { ChainUnavailable } from './chain.ts';
-import { flag, invalid, listOf, natural, objectOf, textOf } from './solana-answer.ts';
-import { readTransaction, type SolanaTransaction } from './solana-transaction.ts';
+import { ChainUnavailable } from '../chain.ts';
+import { flag, invalid, listOf, natural, objectOf, textOf } from './answer.ts';
+import { readTransaction, type SolanaTransaction } from './transaction.ts';
 
 export type Level = 'confirmed' | 'finalized';
 

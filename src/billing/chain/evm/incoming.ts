@@ -1,18 +1,18 @@
 import { getAddress } from 'viem';
 import type { Hex } from 'viem';
-import type { MicroUsd } from '../money.ts';
-import { ChainUnavailable } from './chain.ts';
-import type { Incoming, IncomingPage } from './chain.ts';
-import { createArrivals } from './evm-arrivals.ts';
-import type { Arrived } from './evm-arrivals.ts';
-import { TRANSFER, carriedOut, topicOf, transferOf } from './evm-asset.ts';
-import { evmHeads, stillThere } from './evm-heads.ts';
-import type { EvmHeads } from './evm-heads.ts';
-import { evmPaymentId } from './evm-payment.ts';
-import { isPruned } from './evm-rpc.ts';
-import type { EvmBlock, EvmLog } from './evm-rpc.ts';
-import { chainEvent } from './evm-sightings.ts';
-import type { SightingSetup } from './evm-sightings.ts';
+import type { MicroUsd } from '../../money.ts';
+import { ChainUnavailable } from '../chain.ts';
+import type { Incoming, IncomingPage } from '../chain.ts';
+import { createArrivals } from './arrivals.ts';
+import type { Arrived } from './arrivals.ts';
+import { TRANSFER, carriedOut, topicOf, transferOf } from './asset.ts';
+import { evmHeads, stillThere } from './heads.ts';
+import type { EvmHeads } from './heads.ts';
+import { evmPaymentId } from './payment.ts';
+import { isPruned } from './rpc.ts';
+import type { EvmBlock, EvmLog } from './rpc.ts';
+import { chainEvent } from './sightings.ts';
+import type { SightingSetup } from './sightings.ts';
 
 /** A page ends with the block that makes it this long. */
 const PAGE_EVENTS = 200;

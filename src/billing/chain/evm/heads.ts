@@ -1,5 +1,5 @@
-import { ChainUnavailable } from './chain.ts';
-import type { EvmBlock, EvmNode } from './evm-rpc.ts';
+import { ChainUnavailable } from '../chain.ts';
+import type { EvmBlock, EvmNode } from './rpc.ts';
 
 /** The newest block, and the newest that can no longer be undone. */
 export interface EvmHeads {

@@ -9,7 +9,7 @@ import {
   type Instruction,
 } from '@solana/kit';
 import bs58 from 'bs58';
-import { COMPUTE_BUDGET_PROGRAM, type TreasuryKey } from './solana-address.ts';
+import { COMPUTE_BUDGET_PROGRAM, type TreasuryKey } from './address.ts';
 
 /** Finding an associated account, creating it, a transfer and a memo. */
 const COMPUTE_UNITS = 150_000n;
