@@ -16,10 +16,17 @@ const SHARED = [
 
 /** Crowds and long hauls, whose everyday questions other files ask as well: for `npm run test:deep`. */
 const DEEP_ONLY = [
+  'test/a2a/contract/across-versions.test.ts',
+  'test/a2a/faults/gateways-are-killed.test.ts',
+  'test/billing/chain/transactions-that-vanish.test.ts',
+  'test/billing/ledger-races-without-guards.test.ts',
   'test/cluster/gateway-freezes.test.ts',
+  'test/gateway/registry/flapping.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',
   'test/mcp/faults/soak.test.ts',
   'test/spine/chains/killed-with-money-under-way.test.ts',
+  'test/spine/soak.test.ts',
+  'test/support-tests/no-orphans.test.ts',
   'test/tunnel/five-hundred-streams.test.ts',
   'test/tunnel/two-hundred-proxies.test.ts',
 ];

@@ -66,12 +66,15 @@ const seen = (id: string, headers: () => Promise<Record<string, string>>, is: (w
   });
 const isPaid = ({ status }: Withdrawal) => status === 'paid';
 const walletOf = { evm: evmWallet, solana: solanaWallet };
+/** Wallets of Solana have a token account before they are paid. */
+const ready = (family: 'evm' | 'solana', address: string) => world[family].mint(address, 0n);
 const onBoth = async (work: (family: 'evm' | 'solana') => Promise<void>) => void (await Promise.all([work('evm'), work('solana')]));
 
 it.concurrent('to the wallet of the provider, which signs in for it with a nonce of the gateway’s', () =>
   onBoth(async (family) => {
     const wallet = walletOf[family]();
     const chain = world[family];
+    await ready(family, wallet.address);
     await serveAndEarn(`wallet-${family}`, family, { wallet });
     const unproven = await withdraw(await signInHeaders(wallet), chain.network);
     expect(unproven.status).toBe(401);
@@ -89,6 +92,7 @@ it.concurrent('to a wallet that the provider has bound to its account, by its AP
   onBoth(async (family) => {
     const wallet = walletOf[family]();
     const chain = world[family];
+    await ready(family, wallet.address);
     const { key } = await world.spine.tenant(`sibyl-${family}`, '0');
     const headers = { authorization: `Bearer ${key}` };
     await serveAndEarn(`keyed-${family}`, family, { apiKey: key });
