@@ -187,7 +187,9 @@ function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
       ),
     );
     const hash = await sending;
-    const { status } = await client.waitForTransactionReceipt({ hash });
+    // One that comes while anvil makes a block may stay in its pool until the next.
+    const settled = () => client.waitForTransactionReceipt({ hash, timeout: 2_000 });
+    const { status } = await settled().catch(() => anvil.mine(1).then(settled));
     if (status !== 'success') throw new Error(`Transaction ${hash} reverted`);
     return hash;
   };
