@@ -21,7 +21,7 @@ export interface ChainBook {
   readonly halted: string | null;
 }
 
-/** Open deposits and withdrawals of one chain: how many, and when the oldest began (epoch milliseconds; null for none). */
+/** Open deposits and withdrawals of one chain: how many, and when the oldest began (epoch milliseconds). */
 export interface OpenMoney {
   readonly network: string;
   readonly kind: 'deposits' | 'unfinal' | 'withdrawals';

@@ -132,7 +132,7 @@ export interface Chain {
   /** Asks the chain, never the facilitator. `transaction` is a hint; a wrong one does no harm. */
   find(payment: SignedPayment, transaction: string | null): Promise<PaymentSighting>;
 
-  /** What came into the treasury and is final. */
+  /** What came into the treasury and is final. Rejects with FinalityBroken where the cursor's place is gone. */
   incoming(cursor: string | null): Promise<IncomingPage>;
   /** What the treasury held at a cursor that `incoming` gave, in finality; null where the chain no longer (or never) tells it for that moment. */
   balanceAt(cursor: string): Promise<MicroUsd | null>;
@@ -183,6 +183,11 @@ export class PaymentProblem extends Error {
 /** A payout that cannot be made, as its receiver is: in words for its owner. Nothing was signed. */
 export class PayoutProblem extends Error {
   override readonly name = 'PayoutProblem';
+}
+
+/** What the chain had called final is another now: nothing that was built on it can be relied on, and somebody has to look. */
+export class FinalityBroken extends Error {
+  override readonly name = 'FinalityBroken';
 }
 
 /** The node or the facilitator cannot be reached, is too slow, or answers nonsense. What was asked for may or may not have happened. */

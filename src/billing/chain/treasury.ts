@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { OPERATOR_TREASURY, treasuryOf, type Ledger } from '../ledger.ts';
 import { formatUsd, type MicroUsd } from '../money.ts';
-import { ChainUnavailable, type Chain } from './chain.ts';
+import { ChainUnavailable, FinalityBroken, type Chain } from './chain.ts';
 import type { ChainBook, ChainRows } from './chain-rows.ts';
 import type { Deposits, ProblemLevel } from './deposits.ts';
 import type { Withdrawals } from './withdrawals.ts';
@@ -60,7 +60,10 @@ export function createTreasury(options: TreasuryOptions): Treasury {
   const watch = async (): Promise<void> => {
     for (let pages = 0; pages < PAGES_MAX && !signal.aborted; pages += 1) {
       const book = await bookOf();
-      const page = await chain.incoming(book.cursor);
+      const page = await chain.incoming(book.cursor).catch(async (error: unknown) => {
+        if (error instanceof FinalityBroken && book.halted === null) await halt(error.message);
+        throw error;
+      });
       for (const event of page.events) await options.deposits.arrived(event, network);
       if (page.cursor !== book.cursor) await rows.moveCursor(network, book.cursor, page.cursor, page.height);
       if (!page.more) return;

@@ -212,11 +212,11 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       const same = (['network', 'account', 'source', 'address', 'amount', 'handedOut'] as const).every((key) => row[key] === asked[key]);
       if (!same)
         throw new WithdrawalProblem('idempotency_conflict', 'This idempotency key was used for another withdrawal: use a new key for a new one');
-      const now_ = await advance(row, ({ state }) => state !== 'requested' && state !== 'debited' && state !== 'returning');
-      if (now_.state === 'refused') throw new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${now_.reason}`, 'amount');
-      if (now_.state === 'returned' && before === null)
-        throw new WithdrawalProblem('rate_limit_exceeded', now_.reason ?? 'It was given back', 'amount');
-      return now_;
+      const reached = await advance(row, ({ state }) => state !== 'requested' && state !== 'debited' && state !== 'returning');
+      if (reached.state === 'refused') throw new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reached.reason}`, 'amount');
+      if (reached.state === 'returned' && before === null)
+        throw new WithdrawalProblem('rate_limit_exceeded', reached.reason ?? 'It was given back', 'amount');
+      return reached;
     },
 
     async cancel(id) {

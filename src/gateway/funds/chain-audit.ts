@@ -10,7 +10,7 @@ export interface AuditedChain {
   readonly booked: MicroUsd | null;
   readonly difference: MicroUsd | null;
   /** Block or slot that was compared at. */
-  readonly height: MicroUsd | null;
+  readonly height: bigint | null;
   /** Epoch milliseconds; null before the first time. */
   readonly comparedAt: number | null;
   /** What the books say that it holds now, in what may still be undone too: what the accounts of the ledger have of it. */

@@ -45,7 +45,7 @@ test('a block that was final and is another one now is told, and nothing is read
   await world.anvil.mine(10);
   const { cursor } = await chain.incoming(null);
   await world.anvil.reorg(8);
-  const broken = expect.objectContaining({ name: 'Error', message: expect.stringContaining('Finality of eip155:84532 was broken') });
+  const broken = expect.objectContaining({ name: 'FinalityBroken', message: expect.stringContaining('Finality of eip155:84532 was broken') });
   await expect(chain.incoming(cursor)).rejects.toEqual(broken);
   await expect(chain.balanceAt(cursor)).rejects.toEqual(broken);
 });

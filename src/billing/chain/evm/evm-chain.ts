@@ -5,7 +5,8 @@ import { ChainUnavailable, PaymentProblem } from '../chain.ts';
 import type { Chain, ChainSetup } from '../chain.ts';
 import { NoSuchAsset, createEvmAsset, transferCall } from './asset.ts';
 import type { AssetDomain, Authorization } from './asset.ts';
-import { createFacilitator } from './facilitator.ts';
+import { createFacilitatorClient } from '../facilitator-client.ts';
+import { settleElsewhere } from './facilitator.ts';
 import { evmHeads } from './heads.ts';
 import { createEvmIncoming } from './incoming.ts';
 import { createRangeReader } from './log-search.ts';
@@ -32,7 +33,9 @@ export function createEvmChain(setup: ChainSetup): Chain {
   const incoming = createEvmIncoming({ ...sighting, network });
   const transactions = createEvmTransactions({ node, account, chainId, now });
   const verifier = createEvmVerifier(node, asset);
-  const facilitator = setup.facilitator === 'in-process' ? null : createFacilitator({ url: setup.facilitator, timeoutMs });
+  const closed = new AbortController();
+  const facilitator =
+    setup.facilitator === 'in-process' ? null : createFacilitatorClient({ url: setup.facilitator, timeoutMs, signal: closed.signal });
 
   /** Broadcasts an authorization unless it is used up. Throws Reverted where it would not succeed. */
   async function carryOut(authorization: Authorization, signature: Hex): Promise<Hex | null> {
@@ -79,7 +82,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
       const { authorization, signature } = signedAuthorization(payment.payload);
       if (facilitator) {
         if (await asset.authorizationState(authorization.from, authorization.nonce, 'latest')) return { transaction: null };
-        return { transaction: await facilitator.settle(payment) };
+        return { transaction: await settleElsewhere(facilitator, payment) };
       }
       try {
         return { transaction: await carryOut(authorization, signature) };
@@ -119,7 +122,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
     },
     close() {
       node.close();
-      facilitator?.close();
+      closed.abort();
     },
   };
 

@@ -1,7 +1,7 @@
 import { getAddress } from 'viem';
 import type { Hex } from 'viem';
 import type { MicroUsd } from '../../money.ts';
-import { ChainUnavailable } from '../chain.ts';
+import { ChainUnavailable, FinalityBroken } from '../chain.ts';
 import type { Incoming, IncomingPage } from '../chain.ts';
 import { createArrivals } from './arrivals.ts';
 import type { Arrived } from './arrivals.ts';
@@ -39,7 +39,7 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
     const block = await node.block(number);
     if (!block) throw new ChainUnavailable(`The node does not know block ${number}, which was final already`);
     if (block.hash !== match[2])
-      throw new Error(
+      throw new FinalityBroken(
         `Finality of ${network} was broken: block ${number} was ${match[2]} and final, and is now ${block.hash}. What was credited since has to be checked by hand (tollgate audit)`,
       );
     return block;

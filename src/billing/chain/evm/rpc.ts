@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { ChainUnavailable } from '../chain.ts';
-import { AnswerTooLong, postJson } from './post.ts';
+import { AnswerTooLong, askJson } from '../ask-json.ts';
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const WORDS_MAX = 200;
@@ -86,7 +86,7 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
 
   async function request(method: string, params: readonly unknown[]): Promise<unknown> {
     const id = ++ids;
-    const answer = await postJson(
+    const answer = await askJson(
       url,
       { jsonrpc: '2.0', id, method, params },
       { timeoutMs: options.timeoutMs, bytesMax: ANSWER_BYTES_MAX, signal: closing.signal },

@@ -1,9 +1,9 @@
-import { HTTPFacilitatorClient } from '@x402/core/http';
 import type { PaymentPayload as X402Payload, PaymentRequirements as X402Requirements } from '@x402/core/types';
 import { ExactSvmScheme } from '@x402/svm/exact/facilitator';
 import type { FacilitatorSvmSigner } from '@x402/svm';
 import type { Address } from '@solana/kit';
 import { ChainUnavailable, PaymentProblem, type SignedPayment } from '../chain.ts';
+import type { FacilitatorClient } from '../facilitator-client.ts';
 import { addressOf, isSignature, type TreasuryKey } from './address.ts';
 import { readExact, withFeeSignature, type ExactTerms } from './exact.ts';
 import type { SolanaNode } from './node.ts';
@@ -62,30 +62,17 @@ export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): Solana
 }
 
 /** An x402 facilitator at an address. Whatever it says is a hint: the chain decides. */
-export function createRemoteFacilitator(url: URL, network: string, treasury: Address, timeoutMs: number, node: SolanaNode): SolanaFacilitator {
-  const client = new HTTPFacilitatorClient({ url: url.href, timeoutMs });
+export function createRemoteFacilitator(client: FacilitatorClient, network: string, treasury: Address, node: SolanaNode): SolanaFacilitator {
   let payer: Promise<Address> | null = null;
 
-  async function ask<Answer>(what: string, answer: Promise<Answer>): Promise<Answer> {
-    try {
-      return await answer;
-    } catch (error) {
-      throw new ChainUnavailable(
-        `the x402 facilitator at ${url.host} did not ${what}: ${error instanceof Error ? error.message.slice(0, 200) : 'unknown reason'}`,
-        {
-          cause: error,
-        },
-      );
-    }
-  }
-
   async function supported(): Promise<Address> {
-    const { kinds } = await ask('say what it supports', client.getSupported());
-    const kind = kinds.find((one) => one.x402Version === 2 && one.scheme === 'exact' && one.network === network);
-    if (kind === undefined) throw new ChainUnavailable(`the x402 facilitator at ${url.host} does not settle exact payments on ${network}`);
-    const feePayer = addressOf(kind.extra?.['feePayer']);
-    if (feePayer === null) throw new ChainUnavailable(`the x402 facilitator at ${url.host} names no extra.feePayer for ${network}`);
-    if (feePayer === treasury) throw new ChainUnavailable(`the x402 facilitator at ${url.host} pays its fees with the treasury's own key`);
+    const { kinds } = await client.supported();
+    const known = Array.isArray(kinds) ? (kinds as readonly (Kind | null)[]) : [];
+    const kind = known.find((one) => one?.x402Version === 2 && one.scheme === 'exact' && one.network === network);
+    if (!kind) throw new ChainUnavailable(`the x402 facilitator does not settle exact payments on ${network}`);
+    const feePayer = addressOf(kind.extra?.feePayer);
+    if (feePayer === null) throw new ChainUnavailable(`the x402 facilitator names no extra.feePayer for ${network}`);
+    if (feePayer === treasury) throw new ChainUnavailable(`the x402 facilitator pays its fees on ${network} with the treasury's own key`);
     return feePayer;
   }
 
@@ -107,13 +94,20 @@ export function createRemoteFacilitator(url: URL, network: string, treasury: Add
       await check(payment, current, node);
     },
     async submit(payment) {
-      const { payload, requirements } = toX402(payment);
-      const { success, transaction, errorReason } = await ask('settle a payment', client.settle(payload, requirements));
-      // It has verified the payment. What it refuses now it may have sent before, and a failure that it reports may have been broadcast.
-      if (!success) throw new ChainUnavailable(`the x402 facilitator at ${url.host} did not settle a payment: ${String(errorReason).slice(0, 120)}`);
+      const { success, transaction, errorReason } = await client.settle(payment);
+      // What it refuses it may have sent before, and a failure that it reports may have been broadcast.
+      if (!success) throw new ChainUnavailable(`the x402 facilitator did not settle a payment: ${String(errorReason).slice(0, 120)}`);
       return isSignature(transaction) ? transaction : null;
     },
   };
+}
+
+/** As x402's facilitators list what they settle; any member may be anything. */
+interface Kind {
+  readonly x402Version?: unknown;
+  readonly scheme?: unknown;
+  readonly network?: unknown;
+  readonly extra?: { readonly feePayer?: unknown } | null;
 }
 
 function toX402({ requirements, payload }: SignedPayment): { payload: X402Payload; requirements: X402Requirements } {

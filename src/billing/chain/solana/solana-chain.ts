@@ -1,6 +1,7 @@
 import type { Address } from '@solana/kit';
 import { PaymentProblem, type Chain, type ChainSetup, type PaymentPayload, type PaymentRequirements, type SignedPayment } from '../chain.ts';
 import { MICRO_USD_MAX } from '../../money.ts';
+import { createFacilitatorClient } from '../facilitator-client.ts';
 import { addressOf, tokenAccountAddress, treasuryKeyOf } from './address.ts';
 import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './exact.ts';
 import { createExpiry } from './expiry.ts';
@@ -33,7 +34,10 @@ export function createSolanaChain(setup: ChainSetup): Chain {
   const node = createSolanaNode(setup.rpcUrl, timeoutMs, closed.signal);
   const treasuryAccount = tokenAccountAddress(treasury, asset);
   const expiry = createExpiry(node, network);
-  const facilitator = where === 'in-process' ? createOwnFacilitator(key, node) : createRemoteFacilitator(where, network, treasury, timeoutMs, node);
+  const facilitator =
+    where === 'in-process'
+      ? createOwnFacilitator(key, node)
+      : createRemoteFacilitator(createFacilitatorClient({ url: where, timeoutMs, signal: closed.signal }), network, treasury, node);
   const sight = createPaymentSight(node, expiry, treasuryAccount, asset);
   const incoming = createIncoming(node, network, treasuryAccount, asset);
   const payouts = createPayouts(node, key, asset, expiry, setup.opensAccounts ?? false);

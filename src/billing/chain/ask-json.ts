@@ -1,4 +1,4 @@
-import { ChainUnavailable } from '../chain.ts';
+import { ChainUnavailable } from './chain.ts';
 
 /** An HTTP answer that is JSON. */
 export interface JsonAnswer {
@@ -6,7 +6,7 @@ export interface JsonAnswer {
   readonly body: unknown;
 }
 
-export interface PostLimits {
+export interface AskLimits {
   readonly timeoutMs: number;
   /** Of the answer. */
   readonly bytesMax: number;
@@ -17,19 +17,18 @@ export interface PostLimits {
 export class AnswerTooLong extends ChainUnavailable {}
 
 /**
- * Posts JSON and reads a JSON answer of any status. Follows no redirect. Rejects with ChainUnavailable for everything else that may happen, naming the host only:
+ * Posts JSON (or gets, where there is no body) and reads a JSON answer of any status. Follows no redirect. Rejects with ChainUnavailable for everything else that may happen, naming the host only:
  * an address of a node often carries a key.
  */
-export async function postJson(url: URL, body: unknown, limits: PostLimits): Promise<JsonAnswer> {
+export async function askJson(url: URL, body: unknown, limits: AskLimits): Promise<JsonAnswer> {
   const signal = AbortSignal.any([limits.signal, AbortSignal.timeout(limits.timeoutMs)]);
   const { address, headers } = withoutCredentials(url);
   let status: number;
   let text: string;
   try {
     const response = await fetch(address, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
-      body: JSON.stringify(body),
+      ...(body === null ? {} : { method: 'POST', body: JSON.stringify(body) }),
+      headers: { ...(body === null ? {} : { 'content-type': 'application/json' }), accept: 'application/json', ...headers },
       redirect: 'error',
       signal,
     });
