@@ -1,7 +1,6 @@
-import { whole } from './config-option.ts';
+import { whole } from '../config-option.ts';
+import { HOUR_MS, MINUTE_MS } from '../config-units.ts';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 const DAY_S = 86_400;
 
 /** The keys of `[payments]`: what holds for money over all chains. */

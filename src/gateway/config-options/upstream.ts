@@ -1,0 +1,30 @@
+import { whole } from '../config-option.ts';
+import { HOUR_MS, KIB, MIB, MINUTE_MS } from '../config-units.ts';
+
+/** Options of `[upstream]`: what is asked of providers. */
+export const UPSTREAM_OPTIONS = {
+  'upstream.head_timeout_ms': whole({
+    min: 100,
+    max: HOUR_MS,
+    default: 5 * MINUTE_MS,
+    meaning: 'Longest wait for the head of a reply. An answer that is not streamed has its head only when the provider has finished.',
+  }),
+  'upstream.idle_timeout_ms': whole({ min: 100, max: HOUR_MS, default: 2 * MINUTE_MS, meaning: 'Longest silence inside a reply.' }),
+  'upstream.call_timeout_ms': whole({
+    min: 100,
+    max: 24 * HOUR_MS,
+    default: 10 * MINUTE_MS,
+    meaning: 'Longest duration of a whole call, all attempts together.',
+  }),
+  'upstream.attempts_max': whole({ min: 1, max: 3, default: 3, meaning: 'Most providers that one call is tried at.' }),
+  'upstream.reply_bytes_max': whole({ min: KIB, max: 1024 * MIB, default: 64 * MIB, meaning: 'Largest reply of a provider.' }),
+  'upstream.connections_max': whole({ min: 1, max: 65_535, default: 1_024, meaning: 'Most connections to one provider address.' }),
+  'upstream.price_spread_max': whole({
+    min: 1,
+    max: 1_000_000,
+    default: 10,
+    meaning:
+      'How many times as dear as the operator’s own offer, or as the first choice, another provider of a model or a tool may be for calls that name no provider and no `max_price`.',
+  }),
+  'upstream.cooldown_ms': whole({ min: 0, max: HOUR_MS, default: 30_000, meaning: 'How long an offer that failed is passed over.' }),
+};

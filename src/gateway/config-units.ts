@@ -1,0 +1,5 @@
+/** Units that limits and defaults of options are written in. */
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;

@@ -1,0 +1,45 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
+
+/** How one account's calls fared, made one after the other. Times in milliseconds. */
+export interface Fare {
+  readonly tried: number;
+  readonly served: number;
+  /** Median and longest wait of all calls, the failed ones too. */
+  readonly medianMs: number;
+  readonly worstMs: number;
+}
+
+export interface BystanderOptions {
+  /** Makes one call; true where it was served. A rejection is a call that was not. */
+  readonly call: () => Promise<boolean>;
+  readonly calls: number;
+  /** Pause between two calls. Default 20 ms. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Calls as an account that does nothing wrong while others misbehave. The gateway must be a process of its own: a stall of its event loop would
+ * otherwise stop this clock as well.
+ */
+export async function bystand({ call, calls, everyMs = 20 }: BystanderOptions): Promise<Fare> {
+  const waits: number[] = [];
+  let served = 0;
+  for (let i = 0; i < calls; i++) {
+    const began = performance.now();
+    if (await call().catch(() => false)) served++;
+    waits.push(performance.now() - began);
+    await pause(everyMs);
+  }
+  waits.sort((a, b) => a - b);
+  return { tried: calls, served, medianMs: waits[calls >> 1]!, worstMs: waits.at(-1)! };
+}
+
+/** Below this a wait is noise of the machine: a ratio of such waits says nothing. */
+const NOISE_MS = 25;
+
+/** What docs/operations.md promises to every account whatever another one does: 95 % of its calls, and at most twice the wait. */
+export function expectUnharmed(before: Fare, during: Fare): void {
+  expect(during.served / during.tried, JSON.stringify({ before, during })).toBeGreaterThanOrEqual(0.95);
+  expect(during.medianMs, JSON.stringify({ before, during })).toBeLessThanOrEqual(2 * Math.max(before.medianMs, NOISE_MS));
+}
