@@ -3,15 +3,14 @@ import { defineConfig } from 'vitest/config';
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 
 /**
- * Files that a worker runs one after the other without loading the gateway anew for each: they leave nothing behind that the next could notice. The others
- * measure or change what belongs to a whole process (memory, handles, the environment), or are mostly processes of their own.
+ * Files with a worker of their own. They measure or change what belongs to a whole process (memory, handles, signals), or are mostly processes of their own.
+ * All others leave nothing behind that the next file could notice, so a worker runs them one after the other without loading the gateway anew for each.
  */
-const SHARED = [
-  'test/{architecture,attacks-a2a,bridges,demo,gateway,openai,provide,rpc,store}/**/*.test.ts',
-  'test/billing/chain/{evm,solana}-*.test.ts',
-  'test/a2a/{calls,cards,clients,contract,push,wire}/**/*.test.ts',
-  'test/mcp/{aggregate,attacks,calls,catalogue,clients,legacy-to-modern,modern-to-legacy,sessions}/**/*.test.ts',
-  'test/peer-primitives.test.ts',
+const ALONE = [
+  'test/{bench,cli,examples,support-tests}/**/*.test.ts',
+  'test/a2a/faults/nothing-is-left.test.ts',
+  'test/mcp/faults/{connections-are-cut,soak}.test.ts',
+  'test/spine/{kill-nine,slow-readers,soak}.test.ts',
 ];
 
 /** Crowds and long hauls, whose everyday questions other files ask as well: for `npm run test:deep`. */
@@ -46,8 +45,8 @@ export default defineConfig({
     restoreMocks: true,
     unstubEnvs: true,
     projects: [
-      { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: [...exclude, ...SHARED] } },
-      { extends: true, test: { name: 'shared', include: SHARED, exclude, isolate: false } },
+      { extends: true, test: { name: 'alone', include: ALONE, exclude } },
+      { extends: true, test: { name: 'shared', include: ['test/**/*.test.ts'], exclude: [...exclude, ...ALONE], isolate: false } },
     ],
   },
 });
