@@ -1,3 +1,6 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
@@ -13,6 +16,7 @@ declare module 'vitest' {
 
 /** Starts the servers that tests share and hands their URLs to `inject`. Tests that break a server start one of their own. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = ownTemporaryDirectory();
   const [postgres, redis] = await Promise.all([timed('PostgreSQL', () => startPostgres()), timed('Redis', () => startRedis({ progress: say }))]);
   // What was found once, and perhaps copied to where it can run, need not be found again by tests with a server of their own.
   process.env['TOLLGATE_TEST_POSTGRES_BIN'] ??= postgres.bin;
@@ -20,7 +24,29 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('redisUrl', redis.url);
   return async () => {
     await Promise.all([postgres.stop(), redis.stop()]);
+    rmSync(directory, { recursive: true, force: true });
   };
+}
+
+const PREFIX = 'tollgate-tests-';
+
+/** Everything that this run writes to the temporary directory goes into one folder, which goes with the run. What an aborted run left goes as well. */
+function ownTemporaryDirectory(): string {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : NaN;
+    if (pid > 0 && !isAlive(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true });
+  }
+  const directory = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
+  process.env['TMPDIR'] = directory;
+  return directory;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 async function timed<T extends { readonly version: string }>(name: string, start: () => Promise<T>): Promise<T> {
