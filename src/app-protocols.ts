@@ -80,7 +80,12 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     version: VERSION,
     now,
     onError,
-    guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
+    guard: createOriginGuard({
+      ...config,
+      allowedOrigins: [...config.allowedOrigins, ...config.corsOrigins],
+      signInDomains: config.signIn.domains,
+      bindHost: config.host,
+    }),
     challenge: options.oauth.challengeFor,
     strangers: config.oauth.issuer === null,
     onSessionEnded: options.metrics.mcpSessionEnded,

@@ -1,18 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import {
-  audit,
-  countHeldLocks,
-  createLedger,
-  createPriceBook,
-  createReceiptSigner,
-  expireAll,
-  expireOrphans,
-  type AuditReport,
-  type Ledger,
-} from '#billing';
+import { audit, countHeldLocks, createLedger, createPriceBook, createReceiptSigner, expireOrphans, type AuditReport, type Ledger } from '#billing';
 import { connectRedis, openDatabase, type Database } from '#store';
 import {
+  allowPages,
   clientAddress,
   countAnswers,
   countLiveTasks,
@@ -74,6 +65,7 @@ import { operatorRoutes } from './app-operator.ts';
 import { pageRoutes } from './app-pages.ts';
 import { hasPayments, openPayments, type OpenPayments } from './app-payments.ts';
 import { openProtocols } from './app-protocols.ts';
+import { openSweeper } from './app-sweep.ts';
 import { openTasks } from './app-tasks.ts';
 import { VERSION } from './version.ts';
 
@@ -237,6 +229,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const trust = createTrust(config.trustedProxies);
     const server = createServer({ trust, limits: config.limits, onError });
     cleanUp.push(() => server.close());
+    await allowPages(server, config.corsOrigins);
     countAnswers(server, metrics);
     await referenceRoutes(server, { version: VERSION });
     const ownTunnels = createTunnels({
@@ -278,18 +271,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
     if (database.engine === 'sqlite') await idempotency.endRunning();
-    const sweeper = setInterval(() => void sweep(), config.billing.sweepMs);
-    const sweep = async () => {
-      try {
-        const expired = await expireAll(ledger, now());
-        if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
-        for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH;) swept = await idempotency.sweep(SWEEP_BATCH);
-        for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH;) swept = await nonces.sweep(SWEEP_BATCH);
-      } catch (error) {
-        logger.warn({ err: error }, 'the sweep of expired locks failed; it is tried again');
-      }
-    };
-    cleanUp.push(() => clearInterval(sweeper));
+    const sweeper = openSweeper({ ledger, swept: [idempotency, nonces], everyMs: config.billing.sweepMs, logger, now });
+    cleanUp.push(() => sweeper.close());
 
     const audited = () => audit(database, { now });
     const taskRoom = openTasks({
@@ -395,5 +378,3 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     throw error;
   }
 }
-
-const SWEEP_BATCH = 1_000;

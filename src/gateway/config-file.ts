@@ -113,6 +113,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
     publicUrl: values['server.public_url'],
     allowedHosts: values['server.allowed_hosts'],
     allowedOrigins: values['server.allowed_origins'],
+    corsOrigins: values['server.cors_origins'],
     trustedProxies: values['server.trusted_proxies'],
     logLevel: values['server.log_level'],
     otlpEndpoint: values['telemetry.otlp_endpoint'],

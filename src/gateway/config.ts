@@ -22,6 +22,8 @@ export interface Config {
   readonly allowedHosts: readonly string[];
   /** Origins of web pages that may call MCP. */
   readonly allowedOrigins: readonly string[];
+  /** Origins whose pages browsers let call every endpoint; `*` is every origin. */
+  readonly corsOrigins: readonly string[];
   /** IP addresses and networks of load balancers whose X-Forwarded-For counts. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';

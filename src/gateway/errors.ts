@@ -10,6 +10,7 @@ export const ERROR_CODES = [
   'permission_denied',
   'invalid_model',
   'not_found',
+  'method_not_allowed',
   'idempotency_conflict',
   'payload_too_large',
   'unprocessable',

@@ -47,6 +47,7 @@ export { displayNameFault, printable, providerNameFault, serviceNameFault } from
 export { directForm, offerOfTunnel, offersFromConfig, pinned } from './catalog/offers.ts';
 export { createToolPins, type ToolPin, type ToolPins, type ToolPinsOptions } from './catalog/tool-pins.ts';
 export { clientAddress, createTrust, type Trust } from './client-address.ts';
+export { allowPages } from './cors.ts';
 export { createOriginGuard, type OriginGuard, type OriginGuardOptions } from './origin-guard.ts';
 export { loadConfig, type LoadOptions } from './config-file.ts';
 export { BLOCK_TABLES } from './config-blocks/blocks.ts';

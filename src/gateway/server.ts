@@ -8,6 +8,7 @@ import { answerClientError } from './client-error.ts';
 import { GatewayError } from './errors.ts';
 import { toHttpError } from './errors-http.ts';
 import { parseJson } from './json-guard.ts';
+import { collectMethods } from './methods-of-paths.ts';
 import { requestIdOf } from './request-id.ts';
 import { asksForTunnel } from './tunnel/upgrade-request.ts';
 
@@ -44,7 +45,9 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     },
     genReqId: (request) => requestIdOf(request.headers),
     requestIdHeader: false,
-    exposeHeadRoutes: false,
+    // Clients whose base address has no /api call the same endpoints.
+    rewriteUrl: ({ url = '/' }) => (url.startsWith('/v1/') ? `/api${url}` : url),
+    exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
     http: {
       maxHeaderSize: 32 * 1024,
@@ -75,8 +78,15 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     done();
   });
 
-  server.setNotFoundHandler((request) => {
-    throw new GatewayError('not_found', `No such endpoint: ${request.method} ${request.url.split('?')[0]!.slice(0, 200)}. See /docs`);
+  const methodsOf = collectMethods(server);
+  server.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?')[0]!;
+    const methods = methodsOf(path);
+    if (methods.length === 0 || methods.includes(request.method))
+      throw new GatewayError('not_found', `No such endpoint: ${request.method} ${path.slice(0, 200)}. See /docs`);
+    const allow = methods.join(', ');
+    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
+    throw new GatewayError('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, { headers: { allow } });
   });
 
   server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {

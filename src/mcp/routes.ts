@@ -173,7 +173,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       const all = path === '/mcp';
       const described = describeRoutes(all, app.prefix !== '');
       app.post(path, { bodyLimit: limits.bodyBytesMax, schema: described.post }, (request, reply) => post(serviceOf(request), request, reply));
-      app.get(path, { schema: described.get }, (request, reply) => listen(serviceOf(request), request, reply));
+      app.get(path, { schema: described.get, exposeHeadRoute: false }, (request, reply) => listen(serviceOf(request), request, reply));
       app.delete(path, { schema: described.delete }, (request, reply) => end(serviceOf(request), request, reply));
     }
   };

@@ -81,6 +81,14 @@ export const SERVER_OPTIONS = {
     fault: hostNameFault,
     max: 100,
   }),
+  'server.cors_origins': textList({
+    env: 'TOLLGATE_CORS_ORIGINS',
+    takes: 'list of origins, such as `https://app.example`, or `*` for every one',
+    meaning:
+      'Web pages whose scripts may call this gateway from a browser (CORS), every endpoint of it. Cookies are never allowed. `*` leaves out MCP, whose pages are listed one by one.',
+    fault: (value) => (value === '*' ? null : originFault(value)),
+    max: 100,
+  }),
   'server.allowed_origins': textList({
     env: 'TOLLGATE_ALLOWED_ORIGINS',
     takes: 'list of origins, such as `https://app.example`, or `null`',

@@ -47,6 +47,14 @@ const CASES = {
     is: 'gate.internal,[fd00::1]',
     fallback: '',
   },
+  'server.cors_origins': {
+    toml: '["https://app.example", "*"]',
+    text: 'https://app.example, *',
+    wrong: '["https://app.example/path"]',
+    of: (c) => c.corsOrigins.join(),
+    is: 'https://app.example,*',
+    fallback: '',
+  },
   'server.allowed_origins': {
     toml: '["https://app.example", "vscode-webview://panel", "null"]',
     text: 'https://app.example, vscode-webview://panel, null',
@@ -202,6 +210,7 @@ test('the environment variables are these', () => {
     'TOLLGATE_TRUSTED_PROXIES',
     'TOLLGATE_PUBLIC_URL',
     'TOLLGATE_ALLOWED_HOSTS',
+    'TOLLGATE_CORS_ORIGINS',
     'TOLLGATE_ALLOWED_ORIGINS',
     'TOLLGATE_SIGN_IN_DOMAINS',
     'TOLLGATE_OAUTH_ISSUER',

@@ -1,0 +1,68 @@
+import { afterEach, expect, test } from 'vitest';
+import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+const APP = 'https://app.example';
+const BODY = JSON.stringify({ model: 'demo/sage', messages: [{ role: 'user', content: 'Hi' }] });
+
+let spine: Spine;
+afterEach(async () => {
+  await spine.stop();
+});
+
+const start = async (origins: string) => {
+  spine = await startSpine({ toml: `${UNHURRIED}\n[server]\ncors_origins = ${origins}\n` });
+};
+const preflight = (origin: string, path = '/api/v1/chat/completions') =>
+  fetch(`${spine.origin}${path}`, {
+    method: 'OPTIONS',
+    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,content-type' },
+  });
+const call = (origin: string, body = BODY) =>
+  fetch(`${spine.origin}/api/v1/chat/completions`, {
+    method: 'POST',
+    headers: { origin, authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' },
+    body,
+  });
+
+test('without origins no page is let in', async () => {
+  await start('[]');
+  for (const reply of [await preflight(APP), await call(APP)]) expect(reply.headers.get('access-control-allow-origin')).toBeNull();
+});
+
+test('a listed page is let in, also where its call fails; another is not', async () => {
+  await start(`["${APP}", "https://second.example"]`);
+  const asked = await preflight(APP);
+  expect(asked.status).toBe(204);
+  expect(asked.headers.get('access-control-allow-origin')).toBe(APP);
+  expect(asked.headers.get('access-control-allow-headers')).toBe('authorization,content-type');
+  expect(asked.headers.get('access-control-allow-methods')).toContain('POST');
+  for (const body of [BODY, BODY.replace('{', '{"stream":true,'), '{"model":1}']) {
+    const reply = await call(APP, body);
+    expect(reply.headers.get('access-control-allow-origin'), await reply.text()).toBe(APP);
+    expect(reply.headers.get('vary')).toContain('Origin');
+    expect(reply.headers.get('access-control-expose-headers')).toContain('x-generation-id');
+    expect(reply.headers.get('access-control-allow-credentials')).toBeNull();
+  }
+  for (const reply of [await preflight('https://evil.example'), await call('https://evil.example')])
+    expect(reply.headers.get('access-control-allow-origin')).toBeNull();
+});
+
+test('a listed page may call MCP as well', async () => {
+  await start(`["${APP}"]`);
+  const list = (origin: string) =>
+    fetch(`${spine.origin}/mcp`, {
+      method: 'POST',
+      headers: { origin, authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}',
+    });
+  const reply = await list(APP);
+  expect([reply.status, reply.headers.get('access-control-allow-origin')]).toEqual([200, APP]);
+  expect((await list('https://evil.example')).status).toBe(403);
+});
+
+test('with * every page is let in, and paths that do not exist stay 404', async () => {
+  await start('["*"]');
+  expect((await preflight('https://any.example')).headers.get('access-control-allow-origin')).toBe('*');
+  const reply = await fetch(`${spine.origin}/nowhere`, { headers: { origin: 'https://any.example' } });
+  expect([reply.status, reply.headers.get('access-control-allow-origin')]).toEqual([404, '*']);
+});

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fill, routesOf } from '../support/route-table.ts';
+import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+// HTTP as clients, load balancers and link checkers expect it: HEAD wherever GET is, 405 with Allow, OPTIONS.
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine({ toml: UNHURRIED });
+});
+afterAll(async () => {
+  await spine.stop();
+});
+
+const ask = (method: string, path: string) => fetch(`${spine.origin}${path}`, { method, headers: { authorization: `Bearer ${spine.key}` } });
+
+test.each(['/', '/api/v1/models', '/api/v1/ping', '/health/live', '/health/ready', '/openapi.json', '/llms.txt', '/api/v1/session/balance'])(
+  'HEAD %s is GET without a body',
+  async (path) => {
+    const [get, head] = [await ask('GET', path), await ask('HEAD', path)];
+    expect(head.status).toBe(get.status);
+    expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
+    expect(Number(head.headers.get('content-length'))).toBe(Buffer.byteLength(await get.text()));
+    expect(await head.text()).toBe('');
+  },
+);
+
+test('a method that a path does not take is 405, and Allow lists those that it takes', async () => {
+  const byPath = new Map<string, Set<string>>();
+  for (const { method, path } of routesOf(spine.app.server)) {
+    // Pages of the reference have a handler of their own for what is not there.
+    if (path.includes('.well-known/agent-card') || path.startsWith('/docs/')) continue;
+    const methods = byPath.get(path) ?? new Set();
+    byPath.set(path, methods.add(method));
+  }
+  let checked = 0;
+  for (const [path, methods] of byPath) {
+    const missing = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].find((method) => !methods.has(method));
+    if (missing === undefined) continue;
+    const reply = await ask(missing, fill(path, { '*': 'x' }));
+    // A neighbour with a parameter may take it: GET /deposits/claim asks for the deposit of that id.
+    if (reply.status === 404 && !(await reply.text()).includes('No such endpoint')) continue;
+    expect(reply.status, `${missing} ${path}`).toBe(405);
+    const allowed = reply.headers.get('allow')?.split(', ') ?? [];
+    expect(allowed, path).toEqual(expect.arrayContaining([...methods]));
+    expect(allowed, path).not.toContain(missing);
+    checked++;
+  }
+  expect(checked).toBeGreaterThan(30);
+});
+
+test('the words of a 405 say what the path takes', async () => {
+  const reply = await ask('GET', '/api/v1/chat/completions?x=1');
+  expect(await reply.json()).toEqual({
+    error: { message: '/api/v1/chat/completions does not take GET. It takes POST', type: 'method_not_allowed', code: 405, param: null },
+  });
+});
+
+test('OPTIONS tells what a path takes, and where there is no path it is 404', async () => {
+  const reply = await ask('OPTIONS', '/api/v1/keys');
+  expect([reply.status, reply.headers.get('allow')]).toEqual([204, 'GET, HEAD, POST']);
+  expect((await ask('OPTIONS', '/nowhere')).status).toBe(404);
+});
