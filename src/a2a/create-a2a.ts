@@ -48,7 +48,7 @@ export interface A2aOptions {
   readonly push: Push;
   /** The primitives of other protocols that can be called as agents. */
   readonly speakers: () => Partial<Speakers>;
-  readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks'>;
+  readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks' | 'webhooks'>;
   /** Origin that agents reach this gateway at, without a slash at its end; null where that is not known. */
   readonly ownUrl: () => string | null;
   /** null: cards are not signed. */
@@ -156,6 +156,7 @@ export function createA2a(options: A2aOptions): A2a {
       isService: (name) => isAgent(name) || bridgeOf(name) !== null,
       limits: config.limits,
       receipts: config.billing.receipts,
+      allowPrivate: config.webhooks.allowPrivate,
       origin: options.origin,
       keepAlive: createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS),
       onError: options.onError,

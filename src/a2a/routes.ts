@@ -7,6 +7,7 @@ import {
   jsonText,
   needsCredential,
   parseMessage,
+  readClientMessage,
   receiptHeaders,
   requireAdmission,
   type Config,
@@ -24,6 +25,7 @@ import type { Door } from './door.ts';
 import { createOut } from './out.ts';
 import { X402_EXTENSION } from './cards/rewrite-card.ts';
 import { paidMessage, splitExtensions } from './paid-message.ts';
+import { refusePrivateFiles } from './private-files.ts';
 import { refuseLookAlikes, refuseRepeatedKeys } from './unambiguous.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { isBareBody, sendFromBare } from './wire/bare-body.ts';
@@ -41,6 +43,8 @@ export interface A2aRoutesDeps {
   readonly isService: (name: string) => boolean;
   readonly limits: Pick<Config['limits'], 'bodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
   readonly receipts: Config['billing']['receipts'];
+  /** Files may lie on hosts of private networks: for development. */
+  readonly allowPrivate: boolean;
   readonly keepAlive: KeepAlive;
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
   readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
@@ -124,6 +128,7 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
         const found = understand(address, request, said, asked);
         understood = { ...found, version: found.ask.version, operation: found.ask.operation };
         refuseLookAlikes(found.ask.params);
+        if (!deps.allowPrivate) refusePrivateFiles(found.ask.params);
         if (found.binding === 'jsonrpc') refuseRepeatedKeys(found.ask.paramsText);
         const { headers, id: requestId } = request;
         const { operation } = found.ask;
@@ -195,8 +200,10 @@ const EMPTY: JsonObject = {};
 
 /** `version` is null where the client said none: then its method tells, and 0.3 is what the rest is taken for. */
 function understandRpc(service: string, text: string, version: A2aVersion | null): Understood {
-  const message = parseMessage(text);
+  // The parameters are looked at once it is known of which version they are.
+  const message = readClientMessage(text, () => null);
   if (message === undefined) throw new A2aError('ParseError', 'The body is not JSON: POST a JSON-RPC 2.0 request');
+  if (message?.kind === 'ambiguous') throw new Misread(new A2aError('InvalidRequest', message.fault.message), message.idText, version ?? '0.3');
   if (message === null) {
     const body: unknown = JSON.parse(text);
     if (isBareBody(body)) {
@@ -211,7 +218,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   }
   if (message.kind !== 'request')
     throw new A2aError('InvalidRequest', 'The body must be a JSON-RPC 2.0 request with an id: A2A has no notifications');
-  const { method, params = EMPTY, idText, members } = message;
+  const { method, params = EMPTY, idText, members, text: envelope } = message;
   const found = version === null ? findMethod(method) : null;
   const spoken = found?.version ?? version ?? '0.3';
   const operation = operationOf(spoken, method);
@@ -221,7 +228,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
     throw new Misread(new A2aError('MethodNotFound', `There is no method ${JSON.stringify(method.slice(0, 100))}${hint}`), idText, spoken);
   }
   const span = members.get('params');
-  const paramsText = span ? text.slice(span.start, span.end) : '{}';
+  const paramsText = span ? envelope.slice(span.start, span.end) : '{}';
   const rpcId = idText.replace(/^"(.*)"$/, '$1').slice(0, 128);
   return { ask: { operation, version: spoken, service, params, paramsText, rpcId }, binding: 'jsonrpc', idText, bare: false };
 }

@@ -1,40 +1,49 @@
-import { isObject, membersAlong, RawJsonError, type JsonObject } from '#gateway';
+import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, membersAlong, RawJsonError } from '#gateway';
+import { X402 } from './paid-message.ts';
 import { A2aError } from './wire/a2a-error.ts';
 
-/** What the gateway acts on before it passes the rest on as it came. */
-const ACTED_ON = {
-  params: ['id', 'taskId', 'tenant', 'message', 'metadata', 'configuration'],
-  message: ['messageId', 'taskId', 'contextId', 'referenceTaskIds', 'metadata'],
-  configuration: ['pushNotificationConfig', 'taskPushNotificationConfig'],
-} as const;
+const METADATA = actedOn([...Object.values(X402), 'tollgate/run', 'tollgate/generation', 'tollgate/receipt', 'tollgate/usage']);
+const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
+const MESSAGE = actedOn(['kind', 'messageId', 'taskId', 'contextId', 'referenceTaskIds', 'role', 'parts', 'content', 'extensions', 'metadata']);
+const PART = actedOn(['kind', 'text', 'file', 'data', 'raw', 'url', 'filename', 'mediaType', 'metadata']);
+const FILE = actedOn(['bytes', 'uri', 'fileWithBytes', 'fileWithUri', 'name', 'mimeType']);
 
-/** Names of the protocol are shorter. */
-const NAME_CHARS_MAX = 64;
-
-/** Agents built on ProtoJSON take `task_id` for `taskId`, those in Go every spelling that differs in case, the long s and the Kelvin sign included. */
-const folded = (name: string): string => name.normalize('NFKC').toLowerCase().replaceAll('_', '');
-
-const TABLES = Object.entries(ACTED_ON).map(([holder, names]) => ({
-  holder,
-  exact: new Set<string>(names),
-  folded: new Map(names.map((name) => [folded(name), name])),
-}));
+/** What the gateway acts on in parameters of both versions and bindings before it passes the rest on as it came. Data and other metadata are free. */
+const ACTED_ON: ActedOnAt = [
+  [
+    [],
+    actedOn([
+      // A bare body has no envelope, and must not seem to have one.
+      ...['jsonrpc', 'method', 'params', 'result', 'error'],
+      ...['id', 'taskId', 'contextId', 'tenant', 'message', 'request', 'metadata', 'configuration', 'name'],
+      ...['pushNotificationConfig', 'taskPushNotificationConfig', 'pushNotificationConfigId', 'url', 'token', 'authentication'],
+      ...['historyLength', 'status', 'pageSize', 'pageToken', 'statusTimestampAfter', 'includeArtifacts'],
+    ]),
+  ],
+  [['metadata'], METADATA],
+  [['message'], MESSAGE],
+  [['message', 'metadata'], METADATA],
+  [['message', 'parts', '*'], PART],
+  [['message', 'parts', '*', 'file'], FILE],
+  [
+    ['configuration'],
+    actedOn([
+      ...['acceptedOutputModes', 'historyLength', 'blocking', 'returnImmediately'],
+      ...['pushNotificationConfig', 'taskPushNotificationConfig', 'pushNotification'],
+    ]),
+  ],
+  [['configuration', 'pushNotificationConfig'], PUSH],
+  [['configuration', 'taskPushNotificationConfig'], PUSH],
+  [['pushNotificationConfig'], PUSH],
+];
 
 /**
  * Refuses parameters that an agent could read otherwise than the gateway did: whose task a message is for, and what it costs, must be the same to both.
  * Throws A2aError `InvalidParams` for a spelling that is nearly that of a member which counts.
  */
 export function refuseLookAlikes(params: JsonObject): void {
-  for (const { holder, exact, folded: names } of TABLES) {
-    const members = holder === 'params' ? params : params[holder];
-    if (!isObject(members)) continue;
-    for (const name of Object.keys(members)) {
-      if (exact.has(name) || name.length > NAME_CHARS_MAX) continue;
-      const meant = names.get(folded(name));
-      const path = holder === 'params' ? '' : `${holder}.`;
-      if (meant !== undefined) throw new A2aError('InvalidParams', `${path}${name} must be written ${meant}`, { param: `${path}${meant}` });
-    }
-  }
+  const fault = lookAlikeAt(params, ACTED_ON);
+  if (fault !== null) throw new A2aError('InvalidParams', fault.message, { param: fault.param });
 }
 
 /** Refuses JSON text of parameters in which a key stands twice: readers differ in which one they take. Throws A2aError `InvalidParams`. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from './errors.ts';
+import { wellFormedText } from './json/well-formed.ts';
 
 /** How much structure a JSON text may have. The caps are checked on the bytes, before anything is built from them. */
 export interface JsonLimits {
@@ -8,7 +9,7 @@ export interface JsonLimits {
   readonly jsonKeysMax: number;
   /** Elements of all arrays; default 100 for each key that there may be. */
   readonly jsonElementsMax?: number;
-  /** What is no UTF-8 is replaced instead of refused. */
+  /** For replies: what is no UTF-8 is replaced instead of refused, and halves of characters stay. */
   readonly repairText?: boolean;
 }
 
@@ -32,13 +33,14 @@ const SHORT_STRING = 64;
  * nesting deeper than `jsonDepthMax`, more keys than `jsonKeysMax`, or text that is no JSON. Time is linear in the length.
  * Keys such as `__proto__` become plain own properties. Of duplicate keys the last one counts.
  * A number that no double holds (a 64-bit bound in a tool's schema) becomes an object that JSON.stringify writes as it came.
+ * An escaped half of a character becomes U+FFFD.
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
   const { inexact } = checkStructure(buffer, start, limits);
   if (!limits.repairText && !isUtf8(buffer)) throw new GatewayError('invalid_request', 'The body is not valid UTF-8');
-  const text = buffer.toString('utf8', start);
+  const text = limits.repairText ? buffer.toString('utf8', start) : wellFormedText(start === 0 ? buffer : buffer.subarray(start));
   try {
     return (inexact ? JSON.parse(text, keepExact) : JSON.parse(text)) as unknown;
   } catch (error) {
@@ -50,14 +52,14 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
 
 /**
  * The text of JSON bytes from a stranger whose structure is within the limits, not parsed yet; for a protocol that reads it by itself.
- * Throws GatewayError `invalid_request` as parseJson does.
+ * An escaped half of a character in it is U+FFFD. Throws GatewayError `invalid_request` as parseJson does.
  */
 export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
   checkStructure(buffer, start, limits);
   if (!isUtf8(buffer)) throw new GatewayError('invalid_request', 'The body is not valid UTF-8');
-  return buffer.toString('utf8', start);
+  return wellFormedText(start === 0 ? buffer : buffer.subarray(start));
 }
 
 /** Refuses JSON bytes whose structure is beyond the limits, as parseJson does; whether they are JSON is not looked at. */

@@ -6,10 +6,12 @@ import {
   type JsonRpcError,
   type JsonRpcMessage,
   type NotificationMessage,
-  parseMessage,
   RawJsonError,
+  readClientMessage,
   type RequestMessage,
+  type Span,
 } from '#gateway';
+import { ambiguityOf } from './acted-on.ts';
 import { quote } from './quote.ts';
 import { ERROR, isLegacyRevision, isModernEra, LEGACY, LEGACY_METHODS, META, MODERN, MODERN_METHODS } from './revisions.ts';
 import { methodFault, missingHeaderFault, versionFault, type InboundHeaders } from './inbound-headers.ts';
@@ -57,9 +59,11 @@ export const BATCH_MAX = 64;
 export function classify(body: string, headers: InboundHeaders): Inbound {
   const trimmed = { ...headers, version: trim(headers.version), method: trim(headers.method), name: trim(headers.name) };
   if (/^[\t\n\r ]*\[/.test(body)) return classifyBatch(body, trimmed);
-  const message = parseMessage(body);
+  const message = readClientMessage(body, ambiguityOf);
   if (message === undefined) return refuse(null, ERROR.parse, 'The body is not valid JSON');
   if (message === null) return refuse(null, ERROR.invalidRequest, NO_MESSAGE);
+  if (message.kind === 'ambiguous')
+    return refuse(message, message.where === 'params' ? ERROR.invalidParams : ERROR.invalidRequest, message.fault.message);
   if (message.kind === 'request') return classifyRequest(message, trimmed);
   if (message.kind === 'notification') return classifyNotification(message, trimmed);
   if (names(trimmed.version, isModernEra)) return refuse(null, ERROR.invalidRequest, `A response cannot be posted in revision ${MODERN}`);
@@ -142,21 +146,23 @@ function legacyVersionFault(message: RequestMessage | null, { version }: Inbound
 
 function classifyBatch(body: string, headers: InboundHeaders): Inbound {
   const refused = (why: string) => refuse(null, ERROR.invalidRequest, why);
-  let texts: readonly string[];
+  let elements: readonly Span[];
   try {
-    const elements = elementsOf(body, 0, BATCH_MAX + 1);
+    elements = elementsOf(body, 0, BATCH_MAX + 1);
     if (elements.length === 0) return refused('The batch is empty');
     if (elements.length > BATCH_MAX) return refused(`The batch has more than ${BATCH_MAX} messages`);
     JSON.parse(body);
-    texts = elements.map(({ start, end }) => body.slice(start, end));
   } catch (error) {
     if (error instanceof RawJsonError || error instanceof SyntaxError) return refuse(null, ERROR.parse, 'The body is not valid JSON');
     throw error;
   }
   if (names(headers.version, isModernEra)) return refused(`Revision ${MODERN} has no batches`);
-  for (const text of texts) {
-    const message = parseMessage(text);
+  const texts: string[] = [];
+  for (const { start, end } of elements) {
+    const message = readClientMessage(body.slice(start, end), ambiguityOf);
     if (!message) return refused('The batch holds what is no JSON-RPC 2.0 message, or has a key twice');
+    if (message.kind === 'ambiguous') return refused(message.fault.message);
+    texts.push(message.text);
     if (message.kind === 'response') continue;
     if (message.method === 'initialize') return refused('A batch cannot hold initialize');
     if (claimsEnvelope(metaOf(message.params))) return refused(`Revision ${MODERN} has no batches`);
@@ -167,7 +173,7 @@ function classifyBatch(body: string, headers: InboundHeaders): Inbound {
 const mismatch = (message: RequestMessage | null, what: string): Refused =>
   refuse(message, ERROR.headerMismatch, `Headers and body disagree: ${what}`);
 
-function refuse(message: RequestMessage | null, code: number, text: string, data?: unknown, status = 400): Refused {
+function refuse(message: Pick<RequestMessage, 'idText'> | null, code: number, text: string, data?: unknown, status = 400): Refused {
   const error = { code, message: text, ...(data === undefined ? {} : { data }) };
   return { kind: 'refused', status, idText: message?.idText ?? 'null', error };
 }

@@ -12,14 +12,12 @@ import {
   type RequestMessage,
   type Seals,
 } from '#gateway';
+import { OURS } from './acted-on.ts';
 import { withoutMeta } from './meta.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from './revisions.ts';
 import { type ReadPaid, X402 } from './paid-request.ts';
 import type { RunTurn, TurnRequest } from './run-turn.ts';
 import type { Continued } from './turn.ts';
-
-/** Members of a request's `_meta` that speak to the gateway, and are not for the provider. */
-const OURS = ['tollgate/idempotency-key', 'tollgate/receipt', X402.payment] as const;
 
 /** The HTTP side of a request. */
 export interface Knock {

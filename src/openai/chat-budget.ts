@@ -43,8 +43,9 @@ export function checkFits(body: ChatBody, size: PromptSize, offer: Offer): void 
     const param = body.max_tokens === asked ? 'max_tokens' : 'max_completion_tokens';
     throw new GatewayError('unprocessable', `${param} is ${asked}, but ${offer.service} gives at most ${most} tokens`, { param });
   }
-  const missing = size.images > 0 && !inputModalities.includes('image') ? 'image' : size.audio && !inputModalities.includes('audio') ? 'audio' : null;
-  if (missing) {
+  const { images, audio, video } = size;
+  const missing = Object.entries({ image: images > 0, audio, video }).find(([kind, there]) => there && !inputModalities.includes(kind))?.[0];
+  if (missing !== undefined) {
     throw new GatewayError('unprocessable', `${offer.service} takes no ${missing} input; it takes ${inputModalities.join(', ')}`, {
       param: 'messages',
     });

@@ -28,11 +28,13 @@ import {
   type Pipeline,
   type Speakers,
 } from '#gateway';
+import { refuseLookAlikes } from './acted-on.ts';
 import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
 import { createKeepAlive } from '#gateway';
 import { answerOnce } from './idempotent-reply.ts';
 import { withMaxCost } from './max-cost.ts';
+import { refusePrivateMedia } from './media-hosts.ts';
 import { createOpenChat } from './open-chat.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 import { createHttpSink, type ReplySink } from '#gateway';
@@ -42,7 +44,7 @@ export interface ChatDeps {
   readonly idempotency: Idempotency;
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
-  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'> & Partial<Pick<Config, 'publicUrl'>>;
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'> & Partial<Pick<Config, 'publicUrl' | 'webhooks'>>;
   /** What can be asked as if it were a model, asked for with each request: `a2a/<agent>`, `mcp/<service>/<tool>`. Default nothing. */
   readonly speakers?: () => Partial<Speakers>;
   /** What tools that the gateway calls for a model need. Default: there are none. */
@@ -109,7 +111,10 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       async (request, reply) => {
         refuseEncoding(request.headers['content-encoding']);
         const bytes = request.body ?? EMPTY;
-        const body = withMaxCost(check(parseJson(bytes, limits)), request.headers['x-max-cost']);
+        const parsed = parseJson(bytes, limits);
+        refuseLookAlikes(parsed);
+        const body = withMaxCost(check(parsed), request.headers['x-max-cost']);
+        if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);
         const ownKey = idempotencyKeyIn(request.headers);
         const payment = payments.open ? readPayment(request.headers, () => keyedRequest(hash('sha256', bytes), ownKey)) : null;
         const { caller: admitted } = admissionOf(request);

@@ -57,6 +57,8 @@ export interface ProviderPreferences {
 }
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
+/** Types of content parts. A part of another type has no price, so it goes to no provider. */
+export const PART_TYPES = ['text', 'image_url', 'input_audio', 'audio_url', 'video_url', 'file', 'refusal', 'thinking', 'redacted_thinking'] as const;
 const SORTS = ['price', 'latency', 'throughput'];
 export const FALLBACKS_MAX = 16;
 /** Rounds of tools that the gateway calls for a model. */
@@ -102,7 +104,7 @@ const PART = {
   type: 'object',
   required: ['type'],
   properties: {
-    type: { type: 'string', [MUST_BE]: 'the type of the part, such as "text" or "image_url"' },
+    type: { type: 'string', enum: PART_TYPES, [MUST_BE]: `one of ${PART_TYPES.join(', ')}` },
     text: { type: 'string', [MUST_BE]: 'a string' },
     image_url: {
       type: 'object',

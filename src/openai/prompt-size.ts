@@ -1,3 +1,4 @@
+import { foldName } from '#gateway';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 
 /** The size of what a call sends to a model, measured once. */
@@ -7,6 +8,7 @@ export interface PromptSize {
   readonly messages: number;
   readonly images: number;
   readonly audio: boolean;
+  readonly video: boolean;
   readonly tools: boolean;
 }
 
@@ -47,33 +49,58 @@ const NO_PROMPT: ReadonlySet<string> = new Set([
 ]);
 /** Fields of a content part that are measured by themselves. */
 const PART_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'image_url']);
+/** Fields of a message that hold no image, so that most are not looked at twice. */
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content', 'name', 'tool_calls', 'tool_call_id']);
+/** Folded names by which servers take images beside the messages. */
+const IMAGES: ReadonlySet<string> = new Set(['image', 'images', 'imageurl', 'imageurls', 'imagedata', 'inputimage', 'inputimages']);
 
 export function measurePrompt(body: ChatBody): PromptSize {
   let bytes = 0;
   let images = 0;
   let audio = false;
+  let video = false;
   for (const message of body.messages) {
     for (const field in message) {
       const value = message[field];
       if (typeof value === 'string') bytes += Buffer.byteLength(value);
       else if (field === 'content' && Array.isArray(value)) {
         for (const part of value as ContentPart[]) {
+          images += imagesOf(part);
           if (part.type === 'image_url' || part.type === 'text') {
-            if (part.type === 'image_url') images++;
             if (part.text !== undefined) bytes += Buffer.byteLength(part.text);
             for (const name in part) if (!PART_FIELDS.has(name)) bytes += valueBytes(part[name]);
           } else {
-            audio ||= part.type === 'input_audio';
+            audio ||= part.type === 'input_audio' || part.type === 'audio_url';
+            video ||= part.type === 'video_url';
             bytes += jsonBytes(part);
           }
         }
       } else bytes += jsonBytes(value);
+      if (!MESSAGE_FIELDS.has(field) && isImage(field)) images += countOf(value);
     }
   }
   const tools = (body.tools?.length ?? 0) > 0 || body['functions'] !== undefined;
-  for (const field in body) if (!NO_PROMPT.has(field)) bytes += valueBytes(body[field]);
-  return { bytes, messages: body.messages.length, images, audio, tools };
+  for (const field in body) {
+    if (NO_PROMPT.has(field)) continue;
+    bytes += valueBytes(body[field]);
+    if (IMAGES.has(foldName(field))) images += countOf(body[field]);
+  }
+  return { bytes, messages: body.messages.length, images, audio, video, tools };
 }
+
+/** Images of a part: whatever its type says, a server may go by the member that it finds. */
+function imagesOf(part: ContentPart): number {
+  let images = part.type === 'image_url' ? 1 : 0;
+  for (const name in part) {
+    if (name === 'type' || name === 'text' || !isImage(name)) continue;
+    images = Math.max(images, countOf(part[name]));
+  }
+  return images;
+}
+
+const isImage = (name: string): boolean => foldName(name).includes('image');
+
+const countOf = (value: unknown): number => (Array.isArray(value) ? value.length : value === null || value === undefined ? 0 : 1);
 
 /** The most prompt tokens that this prompt can be, in a context of `contextLength`. */
 export function promptTokensMax(size: PromptSize, contextLength: number): number {

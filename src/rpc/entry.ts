@@ -1,5 +1,17 @@
-import { isObject, type JsonRpcError, type Members, membersAlong, parseMessage, RawJsonError, type RequestMessage } from '#gateway';
+import {
+  actedOn,
+  type ActedOnAt,
+  isObject,
+  type JsonRpcError,
+  lookAlikeAt,
+  type Members,
+  membersAlong,
+  RawJsonError,
+  readClientMessage,
+  type RequestMessage,
+} from '#gateway';
 import { CODE } from './errors-rpc.ts';
+import { KEY, PAYMENT, RECEIPT } from './method.ts';
 
 /** One element of a batch, or the body itself. */
 export type Entry =
@@ -17,13 +29,23 @@ export interface Refused {
 
 /** Reads one entry; undefined where the text is no JSON. */
 export function readEntry(text: string): Entry | undefined {
-  const message = parseMessage(text);
+  const message = readClientMessage(text, (params) => lookAlikeAt(params, ACTED_ON, 'params.'));
   if (message === undefined) return undefined;
   if (message === null) return faultOf(text);
+  if (message.kind === 'ambiguous') {
+    const { idText, where, fault } = message;
+    return refuse(idText, where === 'params' ? CODE.invalidParams : CODE.invalidRequest, fault.message, fault.param);
+  }
   if (message.kind === 'request') return { kind: 'call', message };
   if (message.kind === 'notification') return { kind: 'silent' };
   return refuse('null', CODE.invalidRequest, 'A response cannot be posted here: send requests, with a method');
 }
+
+/** What is read here; the door that an entry is for looks at the rest. */
+const ACTED_ON: ActedOnAt = [
+  [[], actedOn(['_meta'])],
+  [['_meta'], actedOn([KEY, RECEIPT, PAYMENT])],
+];
 
 const FORM = 'send {"jsonrpc": "2.0", "id": …, "method": "…", "params": {…}}';
 

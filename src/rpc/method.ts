@@ -63,9 +63,10 @@ export function pathOf(name: unknown, param: string): string {
 
 const NAME_CHARS_MAX = 512;
 
-const KEY = 'tollgate/idempotency-key';
-const RECEIPT = 'tollgate/receipt';
-const PAYMENT = 'x402/payment';
+/** Members of `params._meta` that speak to the gateway. */
+export const KEY = 'tollgate/idempotency-key';
+export const RECEIPT = 'tollgate/receipt';
+export const PAYMENT = 'x402/payment';
 
 /** Headers that say what `params._meta` says to the gateway. `header`: the Idempotency-Key of the request itself. Throws GatewayError `invalid_request`. */
 export function ownHeaders(asked: RequestMessage, header: string | null): Record<string, string> {

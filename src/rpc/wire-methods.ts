@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type RequestMessage } from '#gateway';
+import { actedOn, type ActedOnAt, isObject, type JsonObject, lookAlikeAt, type RequestMessage } from '#gateway';
 import { badParams } from './errors-rpc.ts';
 import { type Method, type Param, paramsOf, paramsWithout, pathOf } from './method.ts';
 
@@ -7,9 +7,14 @@ type Words = Pick<Method, 'name' | 'summary' | 'billed'>;
 const OBJECT: JsonObject = { type: 'object' };
 const TEXT: JsonObject = { type: 'string' };
 
+const NAMING: Readonly<Record<'service' | 'agent', ActedOnAt>> = { service: [[[], actedOn(['service'])]], agent: [[[], actedOn(['agent'])]] };
+
 /** A message to a door of JSON-RPC: at `path`, or below it at the name that `param` gives. */
-function toDoor(asked: RequestMessage, method: string, path: string, param: string, without: readonly string[]) {
-  const { [param]: name } = paramsOf(asked);
+function toDoor(asked: RequestMessage, method: string, path: string, param: 'service' | 'agent', without: readonly string[]) {
+  const params = paramsOf(asked);
+  const fault = lookAlikeAt(params, NAMING[param], 'params.');
+  if (fault !== null) throw badParams(fault.message, fault.param);
+  const { [param]: name } = params;
   return {
     verb: 'POST' as const,
     path: name === undefined ? path : `${path}/${pathOf(name, param)}`,

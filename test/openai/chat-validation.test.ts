@@ -36,6 +36,11 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [{ ...valid, messages: [{ role: 'user', content: ['x'] }] }, 'messages[0].content[0]', 'an object with a type'],
   [{ ...valid, messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages[0].content[0].text', 'is required'],
   [{ ...valid, messages: [{ role: 'user', content: [{ type: 'text', text: 1 }] }] }, 'messages[0].content[0].text', 'a string'],
+  [
+    { ...valid, messages: [{ role: 'user', content: [{ type: 'new', x: 1 }] }] },
+    'messages[0].content[0].type',
+    'one of text, image_url, input_audio',
+  ],
   [{ ...valid, messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0].image_url', 'is required'],
   [
     { ...valid, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'https://x' }] }] },
@@ -133,7 +138,7 @@ const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
           content: [
             { type: 'input_audio', input_audio: { data: '', format: 'wav' } },
             { type: 'text', text: '' },
-            { type: 'new', x: 1 },
+            { type: 'file', file: { file_id: 'f' } },
           ],
         },
       ],

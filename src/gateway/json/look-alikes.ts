@@ -1,0 +1,104 @@
+/** Names that are acted on in one kind of object. `exact` are the spellings that are let through, `meant` the name that each folded spelling stands for. */
+export interface ActedOn {
+  readonly exact: ReadonlySet<string>;
+  readonly meant: ReadonlyMap<string, string>;
+  /** Letters and digits of the longest folded name. */
+  readonly lettersMax: number;
+}
+
+/** A member that some server takes for another one. */
+export interface LookAlike {
+  /** As it was sent. */
+  readonly name: string;
+  /** The name that it must have, if it is meant. */
+  readonly meant: string;
+}
+
+/** `others`: spellings that fold to one of the names and are let through all the same, because the gateway reads them itself. */
+export function actedOn(names: readonly string[], others: readonly string[] = []): ActedOn {
+  const meant = new Map(names.map((name) => [foldName(name, name.length), name]));
+  return { exact: new Set([...names, ...others]), meant, lettersMax: Math.max(...[...meant.keys()].map(({ length }) => length)) };
+}
+
+/**
+ * The first of `names` that is not one of those acted on, and that some decoder takes for one; null where there is none. Servers in Go match names without
+ * regard to case, ſ and the Kelvin sign included, and some without regard to `_` and `-`; ProtoJSON and Pydantic have two spellings for each name; one
+ * parser in Go took a name with U+0000 behind it for the name, and what is written in C ends a name there.
+ */
+export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMax }: ActedOn): LookAlike | null {
+  for (const name of names) {
+    if (exact.has(name)) continue;
+    const nul = name.indexOf('\0');
+    const found = meant.get(foldName(name, lettersMax)) ?? (nul === -1 ? undefined : meant.get(foldName(name.slice(0, nul), lettersMax)));
+    if (found !== undefined) return { name, meant: found };
+  }
+  return null;
+}
+
+/** What is wrong with a request that has a look-alike. */
+export interface LookAlikeFault {
+  readonly message: string;
+  /** Path of the member that seems to be meant. */
+  readonly param: string;
+}
+
+/** `path` is that of the object, with what separates it from its members: `message.`. */
+export function lookAlikeFault(path: string, { name, meant }: LookAlike): LookAlikeFault {
+  const message = `${path}${shown(name)} must be written ${meant}: some servers would take the one for the other`;
+  return { message, param: `${path}${meant}` };
+}
+
+/** Where objects stand in another one, by their path in it, and what is acted on in each. `*` is every element of an array. */
+export type ActedOnAt = readonly (readonly [path: readonly string[], names: ActedOn])[];
+
+/** The first look-alike in the objects that `at` names; null where there is none. `path` is that of `object` itself. */
+export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlikeFault | null {
+  for (const [below, names] of at) {
+    const fault = search(object, below, 0, names, path);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+function search(value: unknown, below: readonly string[], depth: number, names: ActedOn, path: string): LookAlikeFault | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const name = below[depth];
+  if (Array.isArray(value)) return name === '*' ? searchEach(value, below, depth + 1, names, path) : null;
+  if (name !== undefined)
+    return Object.hasOwn(value, name) ? search((value as Record<string, unknown>)[name], below, depth + 1, names, `${path}${name}.`) : null;
+  // Most objects have known names alone: nothing is made for them.
+  for (const key in value) {
+    if (names.exact.has(key)) continue;
+    const found = findLookAlike(Object.keys(value), names);
+    return found === null ? null : lookAlikeFault(path, found);
+  }
+  return null;
+}
+
+function searchEach(values: readonly unknown[], below: readonly string[], depth: number, names: ActedOn, path: string): LookAlikeFault | null {
+  for (let i = 0; i < values.length; i++) {
+    const fault = search(values[i], below, depth, names, `${path.slice(0, -1)}[${i}].`);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/** Everything that no decoder reads a name by: signs, spaces, marks, controls, what is not seen. */
+const NO_LETTERS = /[^\p{L}\p{N}]+|\p{Default_Ignorable_Code_Point}+/gu;
+const ASCII = /^[\0-\x7f]*$/;
+
+/** What all spellings have in common that a decoder may take for one name: small letters and digits. '' for what has more than `lettersMax` of them. */
+export function foldName(name: string, lettersMax = 64): string {
+  // NFKC makes up to 18 characters of one, and is not asked of long texts.
+  if (name.length > lettersMax && name.replace(NO_LETTERS, '').length > lettersMax) return '';
+  // First up, then down: ſ is a small letter of its own, whose capital is S.
+  const cased = ASCII.test(name) ? name : name.normalize('NFKC').toUpperCase();
+  return cased.toLowerCase().replace(NO_LETTERS, '');
+}
+
+const SHOWN_MAX = 100;
+
+/** With everything escaped that does not look as it is. */
+function shown(name: string): string {
+  return JSON.stringify(name.slice(0, SHOWN_MAX)).replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,0 +1,50 @@
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+const LETTER_D = 0x64;
+const LOWER_CASE = 0x20;
+/** Of an escape such as \ud83d. */
+const ESCAPE_BYTES = 6;
+
+/**
+ * The text of JSON bytes, which are UTF-8, without halves of characters: an escaped surrogate that has no partner becomes U+FFFD, as it does wherever text
+ * is written as UTF-8. Clients that cut texts in the middle of an emoji send such halves, and some servers answer them with an error of their own. All
+ * positions stay the same.
+ */
+export function wellFormedText(json: Buffer): string {
+  const text = json.toString('utf8');
+  if (!text.includes('\\ud') && !text.includes('\\uD')) return text;
+  const repaired = withoutHalves(json);
+  return repaired === null ? text : repaired.toString('utf8');
+}
+
+/** A copy with the halves replaced; null where there are none. */
+function withoutHalves(json: Buffer): Buffer | null {
+  let copy: Buffer | null = null;
+  for (let i = json.indexOf(BACKSLASH); i !== -1 && i < json.length;) {
+    if (json[i] !== BACKSLASH) i++;
+    else if (json[i + 1] !== LETTER_U) i += 2;
+    else {
+      const half = halfAt(json, i);
+      if (half === 'high' && halfAt(json, i + ESCAPE_BYTES) === 'low') i += ESCAPE_BYTES;
+      else if (half !== null) (copy ??= Buffer.from(json)).write('fffd', i + 2, 'latin1');
+      i += ESCAPE_BYTES;
+    }
+  }
+  return copy;
+}
+
+/** Which half of a character is escaped at `at`; null for anything else. */
+function halfAt(json: Buffer, at: number): 'high' | 'low' | null {
+  if (json[at] !== BACKSLASH || json[at + 1] !== LETTER_U || (json[at + 2]! | LOWER_CASE) !== LETTER_D) return null;
+  const second = hexAt(json, at + 3);
+  if (second < 8 || hexAt(json, at + 4) === -1 || hexAt(json, at + 5) === -1) return null;
+  return second < 12 ? 'high' : 'low';
+}
+
+/** The value of a hexadecimal digit; -1 for what is none. */
+function hexAt(json: Buffer, at: number): number {
+  const byte = json[at] ?? 0;
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | LOWER_CASE;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}

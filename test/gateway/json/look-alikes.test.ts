@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import { actedOn, findLookAlike, foldName, lookAlikeAt } from '#gateway';
+import { spellingsOf } from '../../support/spellings.ts';
+
+const NAMES = ['max_tokens', 'model', 'stream_options', 'taskId', 'messageId', '_meta', 'requestState', 'jsonrpc', 'io.example/task-key', 'n', 'id'];
+const names = actedOn(NAMES);
+
+describe('a look-alike', () => {
+  test.each(NAMES)('of %s is found however it is spelled', (name) => {
+    const spellings = spellingsOf(name);
+    expect(spellings.length).toBeGreaterThan(9);
+    for (const { how, text } of spellings) expect(findLookAlike([name, text], names), how).toEqual({ name: text, meant: name });
+  });
+
+  test('is every character that the simple folding of Unicode has for a letter', () => {
+    // What encoding/json of Go goes by. A regular expression with `i` and `u` folds by the same table.
+    for (const letter of 'abcdefghijklmnopqrstuvwxyz') {
+      const same = new RegExp(`^${letter}$`, 'iu');
+      for (let code = 0; code <= 0x10ffff; code++) {
+        if (code >= 0xd800 && code <= 0xdfff) continue;
+        const char = String.fromCodePoint(code);
+        if (same.test(char)) expect(foldName(`x${char}y`), code.toString(16)).toBe(`x${letter}y`);
+      }
+    }
+  });
+
+  test('is told in words that show what is not seen', () => {
+    const fault = lookAlikeAt({ list: [{ id: 1 }, { 'i\u200bd': 2 }] }, [[['list', '*'], names]], 'params.');
+    expect(fault).toEqual({
+      message: 'params.list[1]."i\\u200bd" must be written id: some servers would take the one for the other',
+      param: 'params.list[1].id',
+    });
+  });
+});
+
+test('names that mean something else are none', () => {
+  const honest = [
+    'max_tokens_per_image',
+    'models',
+    'modèle',
+    'task',
+    'message',
+    'meta_data',
+    'requests',
+    'idx',
+    'нет',
+    '模型',
+    '',
+    '\0',
+    '__proto__',
+  ];
+  expect(findLookAlike([...NAMES, ...honest, 'toString', 'constructor', 'hasOwnProperty', '\ud800'], names)).toBeNull();
+});
+
+test('a name with U+0000 that begins with another one is a name of its own to nobody', () => {
+  expect(findLookAlike(['id\0entity'], names)).toEqual({ name: 'id\0entity', meant: 'id' });
+  expect(findLookAlike(['x\0id'], names)).toBeNull();
+});
+
+test('long names take no time', () => {
+  const began = process.cpuUsage().user;
+  for (const long of ['\ufdfa'.repeat(3_000_000), '_'.repeat(9_000_000), 'x'.repeat(9_000_000), `${'\u200b'.repeat(3_000_000)}id`])
+    findLookAlike([long], names);
+  expect(findLookAlike([`${'_'.repeat(1_000_000)}id`], names)?.meant).toBe('id');
+  expect(process.cpuUsage().user - began).toBeLessThan(3_000_000);
+});
