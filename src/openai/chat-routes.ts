@@ -74,7 +74,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const schema = chatSchema(limits.messagesMax);
   const check = createCheck<ChatBody>(schema);
   const keepAlive = createKeepAlive(keepAliveMs);
-  const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop, now });
+  const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
