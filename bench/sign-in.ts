@@ -18,6 +18,7 @@ const open = async () => {
     chains: [],
     attempts,
     now: () => START,
+    elapsed: () => START,
     verifiedMax: 1,
   });
 };

@@ -45,6 +45,8 @@ export interface ProtocolsOptions {
   readonly present: (offer: Offer) => boolean;
   readonly random: () => number;
   readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
   readonly onError: ServerOptions['onError'];
   /** A stream that is silent this long gets a comment; default 15 s. */
   readonly keepAliveMs?: number | undefined;
@@ -57,7 +59,7 @@ export interface Protocols {
 
 /** Opens the doors of all protocols on `server`, each with what the others speak: any primitive through any door. */
 export async function openProtocols(server: FastifyInstance, options: ProtocolsOptions): Promise<Protocols> {
-  const { config, database, identity, pipeline, catalog, idempotency, payments, logger, now, random, onError } = options;
+  const { config, database, identity, pipeline, catalog, idempotency, payments, logger, now, elapsed, random, onError } = options;
   const keepAlive = options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {};
   // Every door can be asked for what the others have, so they are made before they know of each other.
   const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
@@ -79,6 +81,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     secret: identity.secret('mcp state'),
     version: VERSION,
     now,
+    elapsed,
     onError,
     guard: createOriginGuard({
       ...config,
@@ -108,6 +111,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     secret: identity.secret('unpaid tasks'),
     version: VERSION,
     now,
+    elapsed,
     random,
     onError,
     onUnseen: (error) => logger.debug({ err: error }, 'an agent could not be looked at'),

@@ -88,7 +88,10 @@ export interface AppOptions {
   readonly color?: boolean;
   /** Takes finished log lines instead of standard output. */
   readonly writeLog?: (line: string) => void;
+  /** Epoch milliseconds, for what is written down and shown. */
   readonly now?: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to: what limits, rests and durations go by. Default: `now` where that is given. */
+  readonly elapsed?: () => number;
   readonly random?: () => number;
   /** What `/metrics` answers where this process is one of several that are one gateway. */
   readonly metricsText?: () => Promise<string>;
@@ -101,6 +104,7 @@ export interface AppOptions {
 /** Puts the rooms together: plain calls, in the order of their dependencies. What was opened is closed again when a later step fails. */
 export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
   const { now = Date.now, random = Math.random } = options;
+  const elapsed = options.elapsed ?? options.now ?? (() => performance.now());
   const cleanUp: (() => unknown)[] = [];
   const closeAll = async () => {
     for (const close of cleanUp.splice(0).reverse()) await close();
@@ -142,7 +146,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const tracer = await createTracer(config, { version: VERSION, onError: (error) => logger.warn({ err: error }, 'traces could not be sent') });
     cleanUp.push(() => tracer.close());
     const hasOperation = (offer: Offer, tool: string) => tools?.hasTool(offer, tool) ?? false;
-    const observer = createCallObserver([createCallLog(logger), metrics.sink, tracer.sink], { now, hasOperation });
+    const observer = createCallObserver([createCallLog(logger), metrics.sink, tracer.sink], { now: elapsed, hasOperation });
 
     const catalog = createCatalog();
     const offers = offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() });
@@ -177,11 +181,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const lockPayments = createLockPayments(payments);
 
     const keys = createKeyStore(database, { now });
-    const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now });
-    const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now });
+    const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
+    const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
     const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
     const onKeysLost = (error: unknown) => logger.warn({ err: error }, 'the keys of the OAuth issuer could not be fetched');
-    const oauth = await createProtectedResource({ config, attempts, now, onError: onKeysLost });
+    const oauth = await createProtectedResource({ config, attempts, now, elapsed, onError: onKeysLost });
     if (oauth.warning !== null) logger.warn(oauth.warning);
     const { accessTokens } = oauth;
     const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
@@ -201,7 +205,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => authenticator.close());
     const limiter = createRateLimiter({
       redis,
-      now,
+      now: elapsed,
       onChange: (shared, error) =>
         shared
           ? logger.info('rate limits are shared through Redis again')
@@ -210,11 +214,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const policies = createRatePolicies(config.limits);
 
     const present = ({ endpoint }: Offer) => endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null;
-    const health = createHealth({ now, cooldownMs: config.upstream.cooldownMs, present });
+    const health = createHealth({ now: elapsed, cooldownMs: config.upstream.cooldownMs, present });
     registry.onReturned(health.returned);
     const arrivals = createArrivals({ present, onReturned: registry.onReturned, waitMs: config.tunnel.waitMs });
     cleanUp.push(() => arrivals.close());
-    const router = createRouter({ health, random, ...config.upstream, now });
+    const router = createRouter({ health, random, ...config.upstream, now: elapsed });
 
     // A client that stalls holds the end of its call up for as long as it may, and its settlement with it.
     const graceMs = Math.max(config.billing.drainMs, config.limits.clientStallMs);
@@ -251,7 +255,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => upstream.close());
 
     const bill = openBilling({ config, ledger, payments: lockPayments, receipts, observer, health, limiter, policies, logger, graceMs, now });
-    const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
+    const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now: elapsed }), observer, now: elapsed });
     const pipeline = createPipeline({
       authenticate,
       limiter,
@@ -267,6 +271,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       unbilled: createFree(observer)(execute),
       observer,
       now,
+      elapsed,
     });
 
     const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
@@ -310,6 +315,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       present,
       random,
       now,
+      elapsed,
       onError,
       keepAliveMs: options.keepAliveMs,
     });

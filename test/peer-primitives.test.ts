@@ -133,6 +133,22 @@ describe.each(DOORS)('$name', (door) => {
     expect([paid, locked]).toEqual([CAP, 0n]);
   });
 
+  test('a kept reply is only for keys of the account that may use the service', async () => {
+    const name = `tenant-${slug}`;
+    const { key } = await spine.tenant(name, '1');
+    const limitedTo = async (service: string) => (await spine.tenant(name, '0', { allowedServices: [service] })).key;
+    const call = async (with_: string) => door.call({ origin: spine.origin, key: with_, text: 'complete', once: `kept-${slug}` });
+    expect((await call(key)).kind).toBe('answered');
+    const calls = provider.calls();
+    const refused = await call(await limitedTo('peer/other'));
+    // The aggregate shows such a key no tool that would ask the service.
+    expect(refused.kind).not.toBe('answered');
+    expect(refused.raw).not.toContain('did complete');
+    expect(await call(await limitedTo(PEER))).toMatchObject({ kind: 'answered', said: expect.stringContaining('did complete') as string });
+    expect(provider.calls()).toBe(calls);
+    expect(await spine.faults()).toEqual([]);
+  });
+
   test('a caller without money is told so, and nothing is sent', async () => {
     const { account, key } = await spine.tenant(`poor-${slug}`, '0');
     const calls = provider.calls();

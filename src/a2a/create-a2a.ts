@@ -60,6 +60,8 @@ export interface A2aOptions {
   readonly secret: Buffer;
   readonly version: string;
   readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
   readonly random: () => number;
   readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
   /** Told why an agent's card could not be fetched, or a task not be looked at. */
@@ -96,7 +98,7 @@ export function createA2a(options: A2aOptions): A2a {
     auth: options.auth,
     x402: options.payments.open,
     version,
-    now,
+    now: options.elapsed,
     random,
     onError: (error) => options.onUnseen(error),
   });

@@ -42,6 +42,7 @@ export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
       key: `a2a ${hash('sha256', JSON.stringify([service, caller.run?.parent ?? null, paid?.key ?? messageId])).slice(0, 40)}`,
       callId: newCallId(),
       bodyHash: hash('sha256', JSON.stringify([version, paid?.said ?? params['message']])),
+      allowedServices: caller.key?.allowedServices ?? null,
     };
     const beginning = await idempotency.begin(use);
     if (beginning.kind === 'replay') {

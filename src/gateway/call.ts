@@ -286,7 +286,10 @@ export interface Call {
   /** The name the consumer called. */
   readonly service: string;
   readonly stream: boolean;
+  /** Epoch milliseconds. */
   readonly startedAt: number;
+  /** The same moment in milliseconds that only go on: what durations are counted from. */
+  readonly begunAt: number;
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
   readonly exchange: Exchange | Conversation;

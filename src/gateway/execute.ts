@@ -22,6 +22,7 @@ export interface ExecuteOptions {
   readonly router: Router;
   readonly retryBudget: RetryBudget;
   readonly observer: CallObserver;
+  /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
 }
 
@@ -112,7 +113,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           health.succeeded(offer, { firstByteMs: firstByteAt - startedAt, durationMs: now - startedAt, completionTokens: 0 }, call.free === null);
           flag(offer, end);
           if (call.stickyKey !== null) router.served(call.stickyKey, offer);
-          yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt - startedAt, durationMs: now - call.startedAt });
+          yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt - startedAt, durationMs: now - call.begunAt });
           return;
         }
         const exchange = send(offer, call.exchange.request(offer), last);
@@ -149,7 +150,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         flag(offer, end);
         if (call.stickyKey !== null) router.served(call.stickyKey, offer);
         if (end.rest) yield { type: 'data', bytes: end.rest };
-        yield toEndFrame(candidate, end, { attempt, firstByteMs: (firstByteAt || now) - startedAt, durationMs: now - call.startedAt });
+        yield toEndFrame(candidate, end, { attempt, firstByteMs: (firstByteAt || now) - startedAt, durationMs: now - call.begunAt });
         return;
       } catch (error) {
         // A client that reads too slowly for the clock is no failure of its provider, and what it was given is not free.
@@ -159,7 +160,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           yield toEndFrame(candidate, end, {
             attempt,
             firstByteMs: firstByteAt ? firstByteAt - startedAt : 0,
-            durationMs: options.now() - call.startedAt,
+            durationMs: options.now() - call.begunAt,
           });
           return;
         }

@@ -111,6 +111,8 @@ export interface PipelineOptions {
   readonly unbilled: Handler;
   readonly observer: CallObserver;
   readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
@@ -195,6 +197,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         service: service!,
         stream: request.stream,
         startedAt: now(),
+        begunAt: options.elapsed(),
         candidates: served,
         exchange: request.exchange,
         operation: request.operation ?? null,

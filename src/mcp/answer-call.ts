@@ -117,6 +117,7 @@ async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, a
     key: roundOf(key, asked),
     callId: asked.callId,
     bodyHash: requestDigest(asked.target, asked.message, true),
+    allowedServices: asked.caller.key?.allowedServices ?? null,
   };
   const beginning = await idempotency.begin(use);
   if (beginning.kind === 'replay') return answer.end(withId(idText, beginning), beginning.status, { 'idempotent-replayed': 'true' });

@@ -67,6 +67,8 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly secret: Buffer;
   readonly version: string;
   readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
   readonly random: () => number;
   /** Told of servers whose lists could not be had. */
   readonly onUnlisted: (error: Error, offer: Offer) => void;
@@ -100,14 +102,14 @@ const OWN_SESSION_IDLE_MS = 5_000;
 const OWN_REPLY_BYTES_MAX = 16 * 1024 * 1024;
 
 export function createMcp(options: McpOptions): Mcp {
-  const { pipeline, catalog, config, now, version } = options;
+  const { pipeline, catalog, config, now, elapsed, version } = options;
   const { replyBytesMax } = config.upstream;
   // Cancelling is leaving: both have the same time to be paid for what is done all the same.
   const cancelGraceMs = config.billing.drainMs;
   const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/mcp' });
   const keepAlive = createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS);
   const seals = createSeals({ secret: options.secret, ttlMs: STATE_TTL_MS, now });
-  const servers = createServers({ version, replyBytesMax, now });
+  const servers = createServers({ version, replyBytesMax, now: elapsed });
 
   const offerOf = (id: string): Offer | null => {
     try {
@@ -145,6 +147,7 @@ export function createMcp(options: McpOptions): Mcp {
     pins: options.pins,
     present: options.present,
     now,
+    elapsed,
     random: options.random,
     onError: options.onUnlisted,
   });
@@ -156,7 +159,7 @@ export function createMcp(options: McpOptions): Mcp {
   const places = createListenPlaces({ max: config.mcp.listensMax });
   const listening = { bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern };
   const listen = createListen({ ...listening, places });
-  const replays = createReplays({ now });
+  const replays = createReplays({ now: elapsed });
 
   const answerCall = createAnswerCall({ pipeline, idempotency: options.idempotency, payments: options.payments, onError });
   const readPaid = createReadPaid(options.payments);

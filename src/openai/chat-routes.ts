@@ -76,7 +76,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const schema = chatSchema(limits.messagesMax);
   const check = createCheck<ChatBody>(schema);
   const keepAlive = createKeepAlive(keepAliveMs);
-  const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop, now });
+  const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
@@ -141,7 +141,13 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
           if (key === null) await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));
           else {
             // What was answered before is answered again whether or not it could be run now, so nothing is chosen before the key is looked at.
-            const use = { account: caller.account, key, callId, bodyHash: hash('sha256', bytes) };
+            const use = {
+              account: caller.account,
+              key,
+              callId,
+              bodyHash: hash('sha256', bytes),
+              allowedServices: caller.key?.allowedServices ?? null,
+            };
             await answerOnce(
               idempotency,
               use,

@@ -1,4 +1,4 @@
-import { idempotencyError, type Idempotency, type IdempotentUse, type StoredReply } from '#gateway';
+import { idempotencyError, type Idempotency, type StoredReply } from '#gateway';
 import type { ReplySink } from '#gateway';
 
 /** The largest reply that is kept for repetition. */
@@ -26,7 +26,7 @@ const TOO_LARGE: StoredReply = {
  */
 export async function answerOnce(
   idempotency: Idempotency,
-  use: IdempotentUse & { readonly bodyHash: string },
+  use: Parameters<Idempotency['begin']>[0],
   client: ReplySink,
   run: (sink: ReplySink) => Promise<void>,
 ): Promise<void> {

@@ -12,8 +12,6 @@ export interface OpenChatDeps {
   readonly speakers: () => Partial<Speakers>;
   /** What tools that the gateway calls for a model need; null where there are none. */
   readonly toolLoop: ToolLoopDeps | null;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
 }
 
 /** A request as it was checked, and whom to tell of what should not happen while it is answered. */
@@ -23,7 +21,7 @@ export type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error:
  * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is asked as if it were a model.
  * Throws GatewayError for what can be seen to be wrong before anything is looked up.
  */
-export function createOpenChat({ pipeline, config, speakers, toolLoop, now }: OpenChatDeps): ChooseChat {
+export function createOpenChat({ pipeline, config, speakers, toolLoop }: OpenChatDeps): ChooseChat {
   return (body, context, onError) => {
     const known = speakers();
     const spoken = speakerOf(known, body.model);
@@ -31,7 +29,7 @@ export function createOpenChat({ pipeline, config, speakers, toolLoop, now }: Op
     if (spoken !== null && spoken.speaker.primitive !== 'model' && !known.model?.has(body.model))
       return openBridged({ pipeline, limits: config.limits }, spoken, body, context);
     if (body.tools?.some(({ type }) => type === 'mcp'))
-      return openToolLoop({ pipeline, config, deps: toolLoop, mcp: known.mcp ?? null, now, onError }, body, context);
+      return openToolLoop({ pipeline, config, deps: toolLoop, mcp: known.mcp ?? null, onError }, body, context);
     return openModel(pipeline, body, context);
   };
 }

@@ -48,6 +48,8 @@ export interface SpineOptions {
   readonly provider?: TestProvider;
   readonly mode?: 'development' | 'production';
   readonly now?: () => number;
+  /** Milliseconds that only go on; default `now`, where that is given. */
+  readonly elapsed?: () => number;
   readonly random?: () => number;
   readonly keepAliveMs?: number;
   /** What takes payments, in place of the chains of the configuration. */
@@ -163,6 +165,7 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
   const app = await createApp(config, {
     writeLog: (line) => logs.push(line),
     ...(options.now ? { now: options.now } : {}),
+    ...(options.elapsed ? { elapsed: options.elapsed } : {}),
     ...(options.random ? { random: options.random } : {}),
     ...(options.payments ? { payments: options.payments } : {}),
     ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),

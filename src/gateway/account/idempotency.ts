@@ -28,8 +28,11 @@ export type Beginning =
   | { readonly kind: 'lost'; readonly callId: string };
 
 export interface Idempotency {
-  /** Takes the key for this call in one atomic step, or tells what it stands for already. */
-  begin(use: IdempotentUse & { readonly bodyHash: string }): Promise<Beginning>;
+  /**
+   * Takes the key for this call in one atomic step, or tells what it stands for already. Rejects with GatewayError `permission_denied` where it stands for
+   * a call of a service that is not among `allowedServices`; null, or absent, is all of them.
+   */
+  begin(use: IdempotentUse & { readonly bodyHash: string; readonly allowedServices?: readonly string[] | null }): Promise<Beginning>;
   /** Keeps the reply for `ttlMs`. False when this call no longer holds the key. */
   finish(use: IdempotentUse, reply: StoredReply): Promise<boolean>;
   /** Frees the key of a call that had no effect, so that a retry runs; not that of a call which was charged or may yet be. While the database is away, it is freed with the next sweep that reaches it. */
@@ -55,6 +58,7 @@ const TO_FREE_MAX = 10_000;
 
 const BEGIN = loadStatement(import.meta.url, './sql/begin-idempotency.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-idempotency.sql');
+const SERVICES = loadStatement(import.meta.url, './sql/find-services-of-call.sql');
 const FINISH = loadStatement(import.meta.url, './sql/finish-idempotency.sql');
 const ABANDON = loadStatement(import.meta.url, './sql/abandon-idempotency.sql');
 const END_RUNNING = loadStatement(import.meta.url, './sql/end-running-idempotency.sql');
@@ -66,8 +70,16 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
   const toFree = new Set<IdempotentUse>();
   const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
 
+  /** What the reply of a call was made of. What an agent calls is its own affair; the tools of a model are named by the request itself. */
+  const servicesOf = async (callId: string): Promise<readonly string[]> => {
+    const rows = await database.query(SERVICES, [callId]);
+    const details = rows.map((row) => ({ own: row['id'] === callId, ...(JSON.parse(row['lock_detail'] as string) as CallDetail) }));
+    const isRun = details.some(({ own, primitive }) => own && primitive === 'model');
+    return details.filter(({ own }) => own || isRun).map(({ service }) => service);
+  };
+
   return {
-    async begin({ account, key, bodyHash, callId }) {
+    async begin({ account, key, bodyHash, callId, allowedServices = null }) {
       // Between the two statements the holder may have given the key back: then there is neither a new row nor an old one, so try again.
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const at = now();
@@ -79,6 +91,7 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
         const row = found?.[0];
         if (!row) continue;
         if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
+        if (allowedServices !== null) refuseOthers(allowedServices, await servicesOf(row['call_id'] as string));
         if (row['state'] === 'running') return { kind: (row['expires_at'] as bigint) > at ? 'running' : 'lost', callId: row['call_id'] as string };
         return {
           kind: 'replay',
@@ -118,6 +131,23 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
       return (await database.query(SWEEP, [at, limit, at - ttlMs])).length;
     },
   };
+}
+
+/** The part of a lock's detail that says what is called. */
+interface CallDetail {
+  readonly primitive: string;
+  readonly service: string;
+}
+
+/** A key that is limited to some services gets no reply of others, whichever key of the account they were called with. A reply that is of no call is not for it. */
+function refuseOthers(allowed: readonly string[], services: readonly string[]): void {
+  const other = services.find((service) => !allowed.includes(service));
+  if (services.length > 0 && other === undefined) return;
+  throw new GatewayError(
+    'permission_denied',
+    `This API key may not use ${other ?? 'what this idempotency key was used for'}. It is limited to: ${allowed.slice(0, 20).join(', ')}`,
+    { param: 'Idempotency-Key' },
+  );
 }
 
 /** A key as a client sent it: 1 to 255 printable ASCII characters. Throws GatewayError `invalid_request`. */

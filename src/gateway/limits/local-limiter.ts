@@ -5,7 +5,7 @@ import type { RateAmount, RateDecision, RateLimiter, RatePolicy } from './limite
 const KEYS_MAX = 100_000;
 const SWEEP_AT_LEAST = 1_024;
 
-/** When each bucket of a key is full again, epoch milliseconds. */
+/** When each bucket of a key is full again, by the limiter's clock. */
 interface FullAt {
   requests: number;
   tokens: number;
@@ -42,6 +42,11 @@ export function createLocalLimiter({ now, keysMax = KEYS_MAX }: { readonly now: 
     const requestsMs = debtMs(full?.requests, at, buckets.requests.depthMs);
     const tokensMs = debtMs(full?.tokens, at, buckets.tokens.depthMs);
     if (waitMs(buckets.requests, requestsMs, amount.requests) > 0 || waitMs(buckets.tokens, tokensMs, amount.tokens) > 0) {
+      if (full) {
+        // What is kept is what was decided on. A key whose bucket has become smaller would else be refused until the larger one had drained.
+        full.requests = at + requestsMs;
+        full.tokens = at + tokensMs;
+      }
       return decide(buckets, { requestsMs, tokensMs }, amount, false);
     }
     const after = { requestsMs: requestsMs + costMs(buckets.requests, amount.requests), tokensMs: tokensMs + costMs(buckets.tokens, amount.tokens) };
@@ -64,7 +69,7 @@ export function createLocalLimiter({ now, keysMax = KEYS_MAX }: { readonly now: 
   };
 }
 
-/** Never more than an empty bucket, so that a clock that was set back, or a policy that shrank, locks nobody out for longer. */
+/** Never more than an empty bucket, so that a policy that shrank, or a clock that was set back, locks nobody out for longer. */
 function debtMs(fullAt: number | undefined, at: number, depthMs: number): number {
   return fullAt === undefined || fullAt <= at ? 0 : Math.min(fullAt - at, depthMs);
 }

@@ -16,6 +16,7 @@ const PROBE_EVERY_MS = 250;
 export interface RateLimiterOptions {
   /** null limits in process. */
   readonly redis: RedisClient | null;
+  /** Milliseconds that only go on. */
   readonly now: () => number;
   /** The longest that a request waits for Redis. */
   readonly timeoutMs?: number;
@@ -77,7 +78,7 @@ export function createRateLimiter({ redis, now, timeoutMs = 50, onChange = () =>
     take(key, policy, amount) {
       if (!shared) {
         const sinceMs = now() - probedAt;
-        if (!probing && (sinceMs >= PROBE_EVERY_MS || sinceMs < 0)) void probe(policy);
+        if (!probing && sinceMs >= PROBE_EVERY_MS) void probe(policy);
         return local.take(key, policy, amount);
       }
       // This process alone has let enough through: no need to ask.

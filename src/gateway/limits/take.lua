@@ -13,14 +13,20 @@ local function debt(at, depth)
   return ahead
 end
 
+local function keep(r, t)
+  redis.call('HSET', KEYS[1], 'r', string.format('%.17g', now + r), 't', string.format('%.17g', now + t))
+  redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(r, t) / 1000) + 1000)
+end
+
 local depth_r, cost_r, depth_t, cost_t = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local r, t = debt(full[1], depth_r), debt(full[2], depth_t)
 
 -- Two microseconds of slack for rounding.
 if (cost_r > 0 and r + cost_r > depth_r + 2) or (cost_t > 0 and t + cost_t > depth_t + 2) then
+  -- Redis's clock was set back, or the policy has become smaller: what is kept is what was decided on, so that the key waits no longer than an empty bucket does.
+  if (tonumber(full[1]) or 0) - now > depth_r or (tonumber(full[2]) or 0) - now > depth_t then keep(r, t) end
   return {0, math.ceil(r), math.ceil(t)}
 end
 r, t = r + cost_r, t + cost_t
-redis.call('HSET', KEYS[1], 'r', string.format('%.17g', now + r), 't', string.format('%.17g', now + t))
-redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(r, t) / 1000) + 1000)
+keep(r, t)
 return {1, math.ceil(r), math.ceil(t)}

@@ -73,7 +73,7 @@ interface Progress {
 }
 
 export interface CallObserverOptions {
-  /** Milliseconds; the clock of `call.startedAt`. */
+  /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
   /** Whether the server of an offer has an operation of this name, as far as it is known without asking. Default: nothing is. */
   readonly hasOperation?: (offer: Offer, operation: string) => boolean;
@@ -93,7 +93,7 @@ export function createCallObserver(sinks: readonly CallSink[], { now, hasOperati
     const answerError = answerErrorOf(call, end);
     const cancelled = end?.detail['finishReason'] === 'cancelled';
     if (call.operation !== null && served && answerError === null && !cancelled) operations.learn(served, call.operation);
-    const durationMs = now() - call.startedAt;
+    const durationMs = now() - call.begunAt;
     const called = offer ?? call.candidates[0]?.offer;
     const outcome: CallOutcome = {
       resolution,
@@ -121,12 +121,12 @@ export function createCallObserver(sinks: readonly CallSink[], { now, hasOperati
     attemptStarted(call, offer) {
       const progress = open.get(call.id);
       if (!progress) return;
-      progress.attemptBeganMs = now() - call.startedAt;
+      progress.attemptBeganMs = now() - call.begunAt;
       for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
     },
     firstByte(call) {
       const progress = open.get(call.id);
-      if (progress) progress.firstByteMs ??= now() - call.startedAt;
+      if (progress) progress.firstByteMs ??= now() - call.begunAt;
     },
     attemptFailed(call, offer, failure) {
       const progress = open.get(call.id);
@@ -135,7 +135,7 @@ export function createCallObserver(sinks: readonly CallSink[], { now, hasOperati
         progress.lastTried = offer;
       }
       const beganMs = progress?.attemptBeganMs ?? 0;
-      const time = { beganMs, durationMs: now() - call.startedAt - beganMs };
+      const time = { beganMs, durationMs: now() - call.begunAt - beganMs };
       for (const sink of sinks) sink.attemptFailed?.(call, offer, failure, time);
     },
     flagged(call, offer, flags) {

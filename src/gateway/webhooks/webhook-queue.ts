@@ -55,7 +55,8 @@ export function createWebhookQueue({ database, now, onLost, ...options }: Webhoo
     const [own] = await database.query(WAITING_OF_ACCOUNT, [account]);
     if (Number(own!['deliveries']) >= limits.perAccountMax || Number(own!['bytes']) >= limits.perAccountBytesMax)
       return 'too much waits for the receivers of the account';
-    if (now() - counted.at >= COUNT_MS) {
+    // A clock that was set back does not keep a count for longer.
+    if (Math.abs(now() - counted.at) >= COUNT_MS) {
       const [all] = await database.query(WAITING);
       counted = { at: now(), deliveries: Number(all!['deliveries']), bytes: Number(all!['bytes']) };
     }

@@ -51,6 +51,8 @@ export interface ToolCatalogueOptions extends FetchDeps {
   /** Whether the provider of an offer is connected; default always. */
   readonly present?: (offer: Offer) => boolean;
   readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
   readonly random: () => number;
   readonly onError: (error: Error, offer: Offer) => void;
   readonly refreshMs?: number;
@@ -104,7 +106,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     idOf: ({ id }) => id,
     ownerOf: ({ provider }) => provider.id,
     present,
-    now,
+    now: options.elapsed,
     random: options.random,
     everyMs: options.refreshMs ?? 300_000,
     gapMs: options.gapMs ?? 10_000,

@@ -21,14 +21,12 @@ export interface ToolLoopOptions {
   readonly deps: ToolLoopDeps | null;
   /** Asks the tools; null where there are none. */
   readonly mcp: Speaker | null;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
   /** Told of what should not have happened. */
   readonly onError: (error: unknown) => void;
 }
 
 /** A chat request whose model has tools that the gateway calls: a run of turns and tool calls, each billed, from one lock. Throws GatewayError `invalid_request`. */
-export function openToolLoop({ pipeline, config, deps, mcp, now, onError }: ToolLoopOptions, body: ChatBody, context: ChatContext): OpenChat {
+export function openToolLoop({ pipeline, config, deps, mcp, onError }: ToolLoopOptions, body: ChatBody, context: ChatContext): OpenChat {
   if (deps === null || mcp === null) throw invalid('tools of type mcp are not offered by this gateway', 'tools');
   if ((body.n ?? 1) > 1) throw invalid('n must be 1 where the gateway calls tools', 'n');
   if (body['functions'] !== undefined && body['functions'] !== null)
@@ -45,7 +43,7 @@ export function openToolLoop({ pipeline, config, deps, mcp, now, onError }: Tool
     const budget = runBudget(first, { catalog: deps.catalog, tools: resolved.named.values(), rounds, costMax: deps.budgetMax });
     const { service } = deps.catalog.resolve(body.model, 'model');
     const about = { id: callId, model: service, stream: body.stream === true, startedAt: context.now };
-    const frames = runFrames({ pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, now, onError }, body, context, gone);
+    const frames = runFrames({ pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, onError }, body, context, gone);
     return { about, frames };
   };
 }

@@ -33,8 +33,6 @@ export interface RunFramesOptions {
   readonly rounds: number;
   readonly budget: MicroUsd;
   readonly about: ReplyAbout;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
   /** Told of what should not have happened. */
   readonly onError: (error: unknown) => void;
 }
@@ -51,6 +49,8 @@ interface State {
   readonly context: ChatContext;
   readonly run: Run;
   readonly gone: AbortSignal;
+  /** When its time is over, by `performance.now()`. */
+  readonly until: number;
   readonly tally: RunTally;
   /** What was added to the client's messages. */
   readonly added: ChatMessage[];
@@ -72,6 +72,7 @@ export async function* runFrames(
 ): AsyncGenerator<Frame, void, undefined> {
   const { about, budget, config } = options;
   const { caller, requestId } = context;
+  const until = performance.now() + config.upstream.callTimeoutMs;
   const run = await options.runs.open({
     id: about.id,
     caller,
@@ -83,7 +84,7 @@ export async function* runFrames(
     stream: about.stream,
     payment: context.payment ?? null,
   });
-  const state: State = { options, context, run, gone, tally: createRunTally(), added: [], addedLength: 0, texts: [], provider: '' };
+  const state: State = { options, context, run, gone, until, tally: createRunTally(), added: [], addedLength: 0, texts: [], provider: '' };
   let end: RunEnd | null = null;
   try {
     end = yield* converse(state, body);
@@ -215,7 +216,7 @@ function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly Too
 /** A name that is nobody's is made up by the model, which is told so. */
 const isOwn = ({ own }: ServerTools, name: string) => own.some((tool) => tool.function?.name === name);
 
-const remainingMs = ({ options: { about, config, now } }: State) => about.startedAt + config.upstream.callTimeoutMs - now();
+const remainingMs = ({ until }: State) => until - performance.now();
 
 const tooLong = () => new GatewayError('unprocessable', `What the tools said is longer than ${ADDED_MAX} characters in all`);
 const outOfTime = () => new GatewayError('provider_unavailable', 'The run took longer than a call may take');

@@ -153,6 +153,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     unbilled: createFree(observer)(execute),
     observer,
     now,
+    elapsed: now,
   });
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
@@ -176,6 +177,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     secret: Buffer.alloc(32, 1),
     version: '1',
     now,
+    elapsed: now,
     random: Math.random,
     onUnlisted: () => {},
     guard: () => null,

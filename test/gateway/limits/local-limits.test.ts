@@ -100,12 +100,23 @@ describe('the limits of one process', () => {
     );
   });
 
-  it('lock nobody out when the clock is set back', () => {
+  it.each([10 * 60_000, 3 * 86_400_000])('keep what they decided: a clock that was set back by %d ms costs an empty bucket, and no more', (shift) => {
     const { clock, limiter } = world();
     for (let round = 0; round < 80; round += 1) limiter.take('key', POLICY, ONE);
-    clock.now -= 3_600_000;
-    const { retryAfterS } = limiter.take('key', POLICY, ONE);
-    expect(retryAfterS).toBeLessThanOrEqual(1);
+    clock.now -= shift;
+    expect(limiter.take('key', POLICY, ONE)).toMatchObject({ allowed: false, retryAfterS: 1 });
+    clock.now += 1_000;
+    expect(limiter.take('key', POLICY, ONE).allowed).toBe(true);
+    expect(limiter.take('key', POLICY, ONE).allowed).toBe(false);
+  });
+
+  it('let a key whose policy has become smaller go on after one interval of the new one', () => {
+    const { clock, limiter } = world();
+    for (let round = 0; round < 80; round += 1) limiter.take('key', POLICY, ONE);
+    const smaller = { ...POLICY, requestsPerMinute: 60, burst: 0 };
+    expect(limiter.take('key', smaller, ONE).allowed).toBe(false);
+    clock.now += 1_000;
+    expect(limiter.take('key', smaller, ONE).allowed).toBe(true);
   });
 
   it('forget keys that are idle, and stay within their number when none is', () => {

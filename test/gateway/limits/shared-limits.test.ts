@@ -31,6 +31,19 @@ describe('limits shared through Redis', () => {
     expect(refused.requests).toMatchObject({ limit: 80, remaining: 0 });
   });
 
+  it.each([10 * 60, 3 * 86_400])('go on after one interval where the clock of Redis was set back by %d s', async (shiftS) => {
+    const { redis, limiter } = await gateway();
+    const key = randomUUID();
+    for (let round = 0; round < 79; round += 1) await limiter.take(key, POLICY, ONE);
+    const name = `tollgate:rate:${key}`;
+    // What such a clock leaves: a time that is as far ahead as the clock was.
+    const ahead = Number(await redis.hget(name, 'r')) + shiftS * 1_000_000;
+    await redis.hset(name, 'r', ahead);
+    expect(await limiter.take(key, POLICY, ONE)).toMatchObject({ allowed: false, retryAfterS: 1 });
+    const [s, us] = (await redis.time()).map(Number);
+    expect(Number(await redis.hget(name, 'r'))).toBeLessThanOrEqual(s! * 1_000_000 + us! + 80_000_000);
+  });
+
   it('report what other gateways have taken', async () => {
     const [one, two] = await Promise.all([gateway(), gateway()]);
     const key = randomUUID();

@@ -34,6 +34,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     service: 'demo/sage',
     stream: true,
     startedAt: 1_000,
+    begunAt: 1_000,
     candidates: [{ offer: exampleOffer(), price: exampleOffer().price, estimate: 100n }],
     operation: null,
     free: null,

@@ -28,7 +28,7 @@ describe('traces of MCP', () => {
     const facts = { 'mcp.protocol.version': '2025-11-25', 'mcp.session.id': 'session-1', 'jsonrpc.request.id': '7' };
     let headers: Readonly<Record<string, string>> | null = null;
     const spans = await spansThat((observer, clock) => {
-      const call = exampleToolCall(OFFER, 'forecast', { startedAt, traceparent: PARENT, facts });
+      const call = exampleToolCall(OFFER, 'forecast', { startedAt, begunAt: startedAt, traceparent: PARENT, facts });
       observer.started(call);
       clock.now = startedAt + 100;
       observer.attemptStarted(call, OFFER);
@@ -62,7 +62,7 @@ describe('traces of MCP', () => {
 
   it('of a free method have its name, and no operation of GenAI', async () => {
     const spans = await spansThat((observer) => {
-      const call = exampleToolCall(OFFER, null, { startedAt, free: 'tools/list' });
+      const call = exampleToolCall(OFFER, null, { startedAt, begunAt: startedAt, free: 'tools/list' });
       observer.started(call);
       observer.attemptStarted(call, OFFER);
       observer.failed(call, null, answeredBy(OFFER, null));
@@ -78,7 +78,12 @@ describe('traces of MCP', () => {
 
   it('of what the gateway asks for itself have no side of a client', async () => {
     const spans = await spansThat((observer) => {
-      const call = exampleToolCall(OFFER, null, { startedAt, free: 'tools/list', caller: { account: OWN_ACCOUNT, key: null, wallet: null } });
+      const call = exampleToolCall(OFFER, null, {
+        startedAt,
+        begunAt: startedAt,
+        free: 'tools/list',
+        caller: { account: OWN_ACCOUNT, key: null, wallet: null },
+      });
       observer.started(call);
       observer.attemptStarted(call, OFFER);
       observer.failed(call, null, answeredBy(OFFER, null));
@@ -93,7 +98,7 @@ describe('traces of MCP', () => {
     ['error -32602', { 'error.type': '-32602', 'rpc.response.status_code': '-32602' }],
   ])('that are answered with %s are errors of that type, and have no name that nobody but the consumer knows', async (reason, error) => {
     const spans = await spansThat((observer) => {
-      const call = exampleToolCall(OFFER, 'invented', { startedAt });
+      const call = exampleToolCall(OFFER, 'invented', { startedAt, begunAt: startedAt });
       observer.started(call);
       observer.attemptStarted(call, OFFER);
       observer.resolved(call, settledBy(OFFER, { end: answeredBy(OFFER, reason) }));
@@ -109,7 +114,7 @@ describe('traces of MCP', () => {
     const twin = exampleTools('demo/weather', 'Twin');
     const spans = await spansThat((observer, clock) => {
       const candidates = [OFFER, twin].map((offer) => ({ offer, price: offer.price, estimate: 1n }));
-      const call = exampleToolCall(OFFER, 'forecast', { startedAt, candidates });
+      const call = exampleToolCall(OFFER, 'forecast', { startedAt, begunAt: startedAt, candidates });
       observer.started(call);
       observer.attemptStarted(call, OFFER);
       clock.now = startedAt + 50;
@@ -129,7 +134,7 @@ describe('traces of MCP', () => {
 
   it('end every span of a call that came to no answer', async () => {
     const spans = await spansThat((observer) => {
-      const call = exampleToolCall(OFFER, 'forecast', { startedAt });
+      const call = exampleToolCall(OFFER, 'forecast', { startedAt, begunAt: startedAt });
       observer.started(call);
       observer.attemptStarted(call, OFFER);
       observer.resolved(call, settledBy(OFFER, { state: 'released', end: null, error: new Error('something broke') }));

@@ -11,7 +11,7 @@ describe('traces', () => {
     const tracer = await createTracer({ otlpEndpoint: endpoint }, { version: '1.2.3' });
     const startedAt = Date.now() - 500;
     const observer = createCallObserver([tracer.sink], { now: () => startedAt + 250 });
-    const call = exampleCall({ startedAt, traceparent: PARENT });
+    const call = exampleCall({ startedAt, begunAt: startedAt, traceparent: PARENT });
     observer.started(call);
     const headers = observer.upstreamHeaders(call);
     observer.firstByte(call);

@@ -70,7 +70,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const registry: Registry = { ...real, ...options.registry?.(real) };
   const keys = createKeyStore(database, { now });
   const attempts = createAttempts({ perMinute: 10_000, now });
-  const signIn = await createSignIn({ domains: [DOMAIN], lifetimeMsMax: 3_600_000, skewMs: 30_000, chains: [], attempts, now });
+  const signIn = await createSignIn({ domains: [DOMAIN], lifetimeMsMax: 3_600_000, skewMs: 30_000, chains: [], attempts, now, elapsed: now });
   const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: true, now });
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const told: string[] = [];

@@ -137,6 +137,7 @@ export async function startCatalogue(offers: readonly Offer[] = [], options: Par
     catalog,
     pins: createToolPins(database, { now }),
     now,
+    elapsed: now,
     random: seeded(1),
     onError(error) {
       errors.push(error);

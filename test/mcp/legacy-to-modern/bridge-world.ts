@@ -149,6 +149,7 @@ export async function startBridge(
       service: offer.service,
       stream: true,
       startedAt: now(),
+      begunAt: now(),
       candidates: [{ offer, price: offer.price, estimate: 1_000n }],
       exchange,
       ...as,

@@ -158,6 +158,7 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
       service: offer.service,
       stream: turn.events,
       startedAt: now(),
+      begunAt: now(),
       candidates: offers.map((one) => ({ offer: one, price: one.price, estimate: billed ? 1_000n : 0n })),
       exchange,
       operation: billed ? String(turn.message.params?.['name']) : null,

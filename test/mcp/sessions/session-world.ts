@@ -158,6 +158,7 @@ async function startGateway(
     unbilled: createFree(observer)(execute),
     observer,
     now,
+    elapsed: now,
   });
 
   const errors: unknown[] = [];

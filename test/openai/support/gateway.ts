@@ -127,6 +127,7 @@ export async function startGateway(options: GatewayOptions) {
         service: offer.service,
         stream: request.stream,
         startedAt: 1_800_000_000_000,
+        begunAt: 1_800_000_000_000,
         candidates: [{ offer, price: offer.price, estimate: 1n }],
         exchange: request.exchange,
         operation: null,

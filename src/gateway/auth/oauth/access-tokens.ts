@@ -27,6 +27,8 @@ export interface AccessTokensOptions extends Pick<OAuthConfig, 'jwksUrl' | 'requ
   readonly skewMs: number;
   readonly attempts: Attempts;
   readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
   /** Told why the issuer's keys could not be fetched. */
   readonly onError: (error: unknown) => void;
   readonly timeoutMs?: number;
@@ -48,7 +50,7 @@ const VERIFIED_BYTES_MAX = 16 * 1024 * 1024;
 export async function createAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
   const { issuer, resources, requiredScope, skewMs, attempts, now } = options;
   const { decodeJwt, decodeProtectedHeader, errors, jwtVerify } = await import('jose');
-  const keyOf = await createIssuerKeys(options);
+  const keyOf = await createIssuerKeys({ ...options, now: options.elapsed });
   const verified = createVerified({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
   const running = new Map<string, Promise<Caller>>();
 

@@ -21,6 +21,8 @@ export interface ProtectedResourceOptions {
   readonly config: Pick<Config, 'publicUrl' | 'signIn' | 'oauth'>;
   readonly attempts: Attempts;
   readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
   /** Told why the issuer's keys could not be fetched. */
   readonly onError: (error: unknown) => void;
   /** Longest wait for the issuer. */

@@ -7,6 +7,7 @@ export interface IssuerKeysOptions {
   readonly issuer: string;
   /** null: from the issuer's metadata, at every refresh. */
   readonly jwksUrl: string | null;
+  /** Milliseconds that only go on. */
   readonly now: () => number;
   /** Told why keys could not be fetched. */
   readonly onError: (error: unknown) => void;
@@ -56,8 +57,7 @@ export async function createIssuerKeys({ issuer, jwksUrl, now, onError, timeoutM
     if (running) return running;
     const at = now();
     const since = triedAt === null ? Number.POSITIVE_INFINITY : at - triedAt;
-    // A clock that was set back must not stop it for as long.
-    if (since >= 0 && since < everyMs) return null;
+    if (since < everyMs) return null;
     triedAt = at;
     return (running = load(at));
   };

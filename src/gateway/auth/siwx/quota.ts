@@ -8,14 +8,14 @@ export interface Quota {
 const KEYS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
-/** A token bucket for each key, kept as the time at which it will be full again. */
+/** A token bucket for each key, kept as the time at which it will be full again. `now` is in milliseconds that only go on. */
 export function createQuota({ perMinute, now }: { readonly perMinute: number; readonly now: () => number }): Quota {
   const fullAt = new Map<string, number>();
   const intervalMs = MINUTE_MS / perMinute;
   return {
     take(key) {
       const at = now();
-      const next = Math.max(at, Math.min(fullAt.get(key) ?? at, at + MINUTE_MS)) + intervalMs;
+      const next = Math.max(at, fullAt.get(key) ?? at) + intervalMs;
       if (next > at + MINUTE_MS) return next - at - MINUTE_MS;
       fullAt.delete(key);
       if (fullAt.size >= KEYS_MAX) fullAt.delete(fullAt.keys().next().value!);

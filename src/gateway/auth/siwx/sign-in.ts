@@ -27,6 +27,8 @@ export interface SignInOptions extends Pick<SignInConfig, 'domains' | 'lifetimeM
   readonly chains: readonly Pick<ChainConfig, 'network' | 'rpcUrl'>[];
   readonly attempts: Attempts;
   readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
   /** Bounds of what is remembered. */
   readonly verifiedMax?: number;
   readonly verifiedBytesMax?: number;
@@ -37,9 +39,9 @@ const VERIFIED_MAX = 50_000;
 const VERIFIED_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Loads what verifying takes before it resolves, where wallets can sign in at all: no first sign-in blocks the others with an import. */
-export async function createSignIn({ domains, lifetimeMsMax, skewMs, chains, attempts, now, ...options }: SignInOptions): Promise<SignIn> {
+export async function createSignIn({ domains, lifetimeMsMax, skewMs, chains, attempts, now, elapsed, ...options }: SignInOptions): Promise<SignIn> {
   const rules: SignInRules = { domains: new Set(domains), lifetimeMsMax, skewMs };
-  const contracts = createContractWallets({ chains, now, ...(options.chainTimeoutMs ? { timeoutMs: options.chainTimeoutMs } : {}) });
+  const contracts = createContractWallets({ chains, now: elapsed, ...(options.chainTimeoutMs ? { timeoutMs: options.chainTimeoutMs } : {}) });
   if (domains.length > 0) {
     await loadRecovery();
     if (chains.length > 0) await contracts.load();

@@ -130,7 +130,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   catalog.replace('config', offers);
   const keys = createKeyStore(database, { now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now });
-  const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now });
+  const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed: now });
   const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: false, now });
   const policies = createRatePolicies(config.limits);
   const present = () => true;
@@ -171,6 +171,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     unbilled: createFree(observer)(execute),
     observer,
     now,
+    elapsed: now,
   });
   const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
   const mcp = createMcp({
@@ -187,6 +188,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     secret: identity.secret('mcp state'),
     version: '0.0.0',
     now,
+    elapsed: now,
     onError,
     guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
     challenge: () => null,

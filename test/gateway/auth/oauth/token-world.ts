@@ -32,6 +32,7 @@ export async function openTokens(options: TokenWorldOptions = {}) {
     config,
     attempts,
     now,
+    elapsed: now,
     onError: (error) => failures.push(error),
     ...(options.timeoutMs ? { timeoutMs: options.timeoutMs } : {}),
   });

@@ -56,7 +56,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   const ledger = await createLedger({ database, now });
   onTestFinished(() => ledger.close());
   const store = createKeyStore(database, { now });
-  const signIn = await createSignIn({ ...config.signIn, chains: [], attempts, now });
+  const signIn = await createSignIn({ ...config.signIn, chains: [], attempts, now, elapsed: now });
   const nonces = createNonces({ secret: createIdentity({ seed: '0'.repeat(64) }).secret('sign-in nonces'), database, now });
   let seen = 0;
   const { accessTokens } = resource;

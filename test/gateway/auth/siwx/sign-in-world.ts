@@ -22,6 +22,7 @@ export async function openSignIn(options: Partial<SignInOptions> & { readonly fa
     chains: [],
     attempts,
     now,
+    elapsed: now,
     ...rest,
   });
   return { clock, signIn, enter: async (header, address = '192.0.2.1') => signIn.known(header) ?? signIn.verify(header, address) };

@@ -49,7 +49,7 @@ async function world({ failuresPerMinute = 1_000, domains = [DOMAIN] }: { failur
   let finds = 0;
   const keys: typeof store = { ...store, find: (hash) => ((finds += 1), store.find(hash)) };
   const attempts = createAttempts({ perMinute: failuresPerMinute, now });
-  const signIn = await createSignIn({ domains, lifetimeMsMax: 3_600_000, skewMs: 30_000, chains: [], attempts, now });
+  const signIn = await createSignIn({ domains, lifetimeMsMax: 3_600_000, skewMs: 30_000, chains: [], attempts, now, elapsed: now });
   const nonces = createNonces({ secret: createIdentity({ seed: '0'.repeat(64) }).secret('sign-in nonces'), database, now });
   const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: true, now });
   const limiter = createRateLimiter({ redis: null, now });
