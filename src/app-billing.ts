@@ -43,7 +43,7 @@ export function openBilling(options: BillingOptions): (next: BilledHandler<Call>
     onStarted: observer.started,
     onRefused: (call, error) => {
       observer.failed(call, error);
-      for (const { offer } of call.candidates) health.notProbed(offer);
+      for (const { offer } of call.candidates) health.notProbed(offer, call.caller.account);
     },
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);

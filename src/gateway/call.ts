@@ -240,6 +240,7 @@ export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
  * One attempt failed. `retryable`: another provider may do better.
  * `blame`: `provider` counts against its health, `request` means the request itself was refused (4xx) and passes through.
  * `unsent`: nothing of the request reached the provider, so that trying another adds no load anywhere.
+ * `unreachable`: there was no way to the provider, whatever the request.
  * `absent`: the provider is connected nowhere, and was waited for where there is nobody else.
  */
 export class UpstreamFailure extends Error {
@@ -251,6 +252,7 @@ export class UpstreamFailure extends Error {
   readonly detail: string | null;
   readonly retryAfterS: number | undefined;
   readonly unsent: boolean;
+  readonly unreachable: boolean;
   readonly absent: boolean;
   constructor(
     message: string,
@@ -261,6 +263,7 @@ export class UpstreamFailure extends Error {
       detail?: string | null;
       retryAfterS?: number | undefined;
       unsent?: boolean;
+      unreachable?: boolean;
       absent?: boolean;
       cause?: unknown;
     },
@@ -272,6 +275,7 @@ export class UpstreamFailure extends Error {
     this.detail = options.detail ?? null;
     this.retryAfterS = options.retryAfterS;
     this.unsent = options.unsent ?? false;
+    this.unreachable = options.unreachable ?? false;
     this.absent = options.absent ?? false;
   }
 }

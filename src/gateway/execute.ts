@@ -12,6 +12,7 @@ import {
   type UpstreamRequest,
 } from './call.ts';
 import type { CallObserver } from './observe/observer.ts';
+import { createBlame, type Blame } from './routing/blame.ts';
 import type { RetryBudget } from './routing/retry-budget.ts';
 import type { Health, Router } from './routing/router.ts';
 import { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamReply } from './upstream/upstream.ts';
@@ -71,6 +72,8 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
 
   let given = false;
   let complete = false;
+  /** Made for a call that failed somewhere. */
+  let blame: Blame | null = null;
   retryBudget.called();
   try {
     for (let attempt = 0; ; attempt++) {
@@ -111,6 +114,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           for (const exchange of running.exchanges) exchange.over();
           const now = options.now();
           health.succeeded(offer, { firstByteMs: firstByteAt - startedAt, durationMs: now - startedAt, completionTokens: 0 }, call.free === null);
+          blame?.over();
           flag(offer, end);
           if (call.stickyKey !== null) router.served(call.stickyKey, offer);
           yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt - startedAt, durationMs: now - call.begunAt });
@@ -147,6 +151,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           durationMs: now - startedAt,
           completionTokens: Number(end.usage?.completion ?? 0n),
         });
+        blame?.over();
         flag(offer, end);
         if (call.stickyKey !== null) router.served(call.stickyKey, offer);
         if (end.rest) yield { type: 'data', bytes: end.rest };
@@ -166,17 +171,23 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         }
         if (running.stopped) {
           // In a conversation a consumer may be what took so long: one that was asked, or that called for something slow. A server that is silent fails by itself.
-          if (!('converse' in call.exchange)) health.failed(offer, startedAt, call.free === null);
-          else health.notProbed(offer);
+          if (!('converse' in call.exchange)) {
+            blame ??= createBlame(health, call);
+            blame.failed(candidate, startedAt, null);
+            blame.over();
+          } else health.notProbed(offer, call.caller.account);
           observer.attemptFailed(call, offer, new UpstreamFailure(running.stopped.message, { retryable: false, blame: 'provider', cause: error }));
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }
         if (!(error instanceof UpstreamFailure)) throw error;
         abortAll(error);
         running.exchanges.length = 0;
-        if (error.blame === 'provider') health.failed(offer, error.unsent ? undefined : startedAt, call.free === null);
+        if (error.blame === 'provider') (blame ??= createBlame(health, call)).failed(candidate, startedAt, error);
         observer.attemptFailed(call, offer, error);
-        if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) throw toGatewayError(error, candidate);
+        if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) {
+          blame?.over();
+          throw toGatewayError(error, candidate);
+        }
       }
     }
   } finally {

@@ -179,11 +179,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         const quotes = ownPrice ? new Map(resolved.offers.map((offer) => [offer, quote(offer)])) : null;
         const fit = quotes ? resolved.offers.filter((offer) => quotes.get(offer) !== null) : resolved.offers;
         const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
-        for (const offer of router.choose(fit, preferences, request.stickyKey, request.images, costOf)) {
+        for (const offer of router.choose(fit, preferences, request.stickyKey, request.images, costOf, request.caller.account)) {
           if (candidates.length >= options.attemptsMax) break;
           const candidate = quotes ? quotes.get(offer)! : quote(offer);
           if (candidate) candidates.push(candidate);
-          else options.health.notProbed(offer);
+          else options.health.notProbed(offer, request.caller.account);
         }
       }
       if (candidates.length === 0) throw unfit ?? unavailable(request, offered, options.health);
@@ -301,17 +301,20 @@ export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
 function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {
   const name = request.targets[0]!.slice(0, 128);
   const { order, only, ignore, maxPrice } = request.preferences;
+  const { account } = request.caller;
   const unasked = maxPrice === null && order.length + only.length + ignore.length === 0;
-  if (unasked && offered.some((offer) => health.available(offer))) {
+  if (unasked && offered.some((offer) => health.available(offer, account))) {
     const message = `No provider of ${name} at about its usual price is healthy at the moment. Others ask for much more: name one in provider.order, or accept its price with provider.max_price`;
-    return new GatewayError('no_provider_healthy', message, { retryAfterS: health.retryAfterS(offered) });
+    return new GatewayError('no_provider_healthy', message, { retryAfterS: health.retryAfterS(offered, account) });
   }
-  if (offered.some((offer) => health.available(offer))) {
+  if (offered.some((offer) => health.available(offer, account))) {
     return new GatewayError('not_found', `No provider of ${name} meets the routing preferences (order, only, ignore, max_price)`, {
       param: 'provider',
     });
   }
-  return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, { retryAfterS: health.retryAfterS(offered) });
+  return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, {
+    retryAfterS: health.retryAfterS(offered, account),
+  });
 }
 
 /** What billing needs of a call. `graceMs`: the longest that a call can go on after its clock has ended it, for its drain or for a client that takes nothing. */

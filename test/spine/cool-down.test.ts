@@ -42,7 +42,6 @@ const statusOf = async (provider: string) => {
 test('a failed provider is passed over until its cool-down is over, then tried by one call, and is back when that succeeds', async () => {
   spine.provider.instruct({ status: 500 });
   expect(await servedBy({ provider: { order: ['Test'] } })).toBe('200 Second');
-  expect(await statusOf('Test')).toBe('cooling_down');
   const seen = spine.provider.log.length;
   // Even where it is asked for first, and a hundred times cheaper.
   for (let i = 0; i < 10; i++) expect(await servedBy({ provider: { order: ['Test'] } })).toBe('200 Second');
@@ -50,7 +49,40 @@ test('a failed provider is passed over until its cool-down is over, then tried b
 
   skew += 31_000;
   expect(await servedBy({ provider: { order: ['Test'] } })).toBe('200 Test');
+});
+
+test('a provider rests for the account that it failed; for all, and in its public state, when it failed three accounts', async () => {
+  skew += 400_000;
+  const tenants = [];
+  for (const name of ['one', 'two', 'three', 'four']) tenants.push({ authorization: `Bearer ${(await spine.tenant(name, '1')).key}` });
+  const first = { provider: { order: ['Test'] } };
+  const servedTo = async (headers: Record<string, string>, content = 'hello') => {
+    const response = await spine.post('/chat/completions', ask(content, first), headers);
+    await response.text();
+    return `${response.status} ${response.headers.get('x-provider')}`;
+  };
+  for (const tenant of tenants.slice(0, 2)) {
+    spine.provider.instruct({ status: 500 });
+    expect(await servedTo(tenant)).toBe('200 Second');
+  }
   expect(await statusOf('Test')).toBe('healthy');
+  spine.provider.instruct({ status: 500 });
+  expect(await servedTo(tenants[2]!)).toBe('200 Second');
+  expect(await statusOf('Test')).toBe('cooling_down');
+  expect(await servedTo(tenants[3]!)).toBe('200 Second');
+
+  skew += 31_000;
+  expect(await servedTo(tenants[3]!)).toBe('200 Test');
+  expect(await statusOf('Test')).toBe('healthy');
+});
+
+test('a request that fails at two providers speaks against neither of them', async () => {
+  skew += 400_000;
+  for (const name of ['five', 'six', 'seven']) {
+    const headers = { authorization: `Bearer ${(await spine.tenant(name, '1')).key}` };
+    expect((await spine.post('/chat/completions', ask('poison !status:500'), headers)).status).toBe(500);
+  }
+  expect([await statusOf('Test'), await statusOf('Second')]).toEqual(['healthy', 'healthy']);
 });
 
 test('a provider that is still down when it is tried again rests again', async () => {

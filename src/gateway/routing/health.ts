@@ -1,11 +1,13 @@
-import type { Offer } from '../call.ts';
+import { OWN_ACCOUNT, type Offer } from '../call.ts';
+import { createOfferOutages, type OfferOutages } from './offer-outages.ts';
+import type { OutageRules } from './outage.ts';
 import type { Health, OfferStats, Standing } from './router.ts';
 import { createSamples, type Samples } from './samples.ts';
 import { createSlidingCount, type SlidingCount } from './sliding-count.ts';
 
 export interface HealthOptions {
   readonly now: () => number;
-  /** How long an offer that failed is passed over. */
+  /** How long an offer that failed is passed over, by those it failed for. */
   readonly cooldownMs: number;
   /** How long a failure counts as a recent outage. */
   readonly windowMs?: number;
@@ -20,8 +22,6 @@ export interface HealthOptions {
 /** Offers that are remembered; the one that was heard of longest ago is forgotten first. */
 const OFFERS_MAX = 10_000;
 const SAMPLES = 128;
-/** Cool-downs after which a failure is too old to mean anything. */
-const FORGET_COOLDOWNS = 10;
 const MINUTES = 60;
 
 const SUCCESS = 0;
@@ -36,21 +36,17 @@ interface State {
   readonly lastHour: SlidingCount;
   readonly latency: Samples;
   readonly throughput: Samples;
-  /** It failed, and no call that began after that has succeeded. */
-  down: boolean;
-  /** Failures in a row, without any success between them. */
-  streak: number;
-  failedAt: number;
-  /** Until when a call that probes a cooled-down offer keeps others from it. */
-  probedUntil: number;
+  /** null until it fails for the first time. */
+  outages: OfferOutages | null;
 }
 
 /**
- * Health of offers from real calls. A failure makes an offer rest for `cooldownMs`; after that one call at a time probes it, until one succeeds.
- * All state is bounded: per offer an hour of counts by the minute and the newest 128 measurements.
+ * Health of offers from real calls. A failure makes an offer rest for `cooldownMs`, for the account whose call failed or for all (see OfferOutages);
+ * after that one call at a time probes it, until one succeeds. All state is bounded: per offer an hour of counts by the minute and the newest 128 measurements.
  */
 export function createHealth(options: HealthOptions): Health {
   const { now, cooldownMs, windowMs = 30_000, failuresMax = 10, probeMs = 10_000, present = () => true } = options;
+  const rules: OutageRules = { cooldownMs, windowMs, failuresMax };
   const states = new Map<string, State>();
   /** When each provider last connected anew; the newest last. */
   const returnedAt = new Map<string, number>();
@@ -64,33 +60,41 @@ export function createHealth(options: HealthOptions): Health {
     return state;
   };
 
-  const standingOf = (state: State, at: number): Standing => {
-    if (state.failedAt === -Infinity) return 'good';
-    const since = at - state.failedAt;
-    if (!state.down || since > cooldownMs * (1 + FORGET_COOLDOWNS)) return since < windowMs ? 'recent' : 'good';
-    if (since >= cooldownMs && at >= state.probedUntil) return 'probe';
-    return state.streak >= failuresMax ? 'open' : 'resting';
-  };
-
-  const standing = (offer: Offer): Standing => {
-    const state = states.get(offer.id);
-    const found = state ? standingOf(state, now()) : 'good';
+  const standing = (offer: Offer, account?: string): Standing => {
+    const found = states.get(offer.id)?.outages?.standing(now(), account) ?? 'good';
     // Behind all others; when there are no others the call waits for the provider's return, unless many waited in vain.
     return found === 'open' || present(offer) ? found : 'resting';
   };
 
+  /** Of an offer that failed. Newest last, so that what is forgotten first is what nobody calls. */
+  const heardFailing = (offer: Offer): State & { readonly outages: OfferOutages } => {
+    const state = stateOf(offer);
+    states.delete(offer.id);
+    states.set(offer.id, state);
+    state.outages ??= createOfferOutages(rules);
+    return state as State & { readonly outages: OfferOutages };
+  };
+
+  const countFailure = (state: State, at: number): void => {
+    state.requests++;
+    state.failures++;
+    state.lastHour.add(FAILURE, at);
+  };
+
+  /** What broke with an earlier connection of the provider says nothing of this one. */
+  const isOfEarlierConnection = (offer: Offer, beganAt: number): boolean => beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity);
+
   return {
     standing,
-    available(offer) {
-      const found = standing(offer);
-      return found === 'good' || found === 'recent' || found === 'probe';
+    available(offer, account) {
+      return isAvailable(standing(offer, account));
     },
-    probing(offer) {
-      stateOf(offer).probedUntil = now() + probeMs;
+    probing(offer, account) {
+      const at = now();
+      states.get(offer.id)?.outages?.probing(at + probeMs, at, account);
     },
-    notProbed(offer) {
-      const state = states.get(offer.id);
-      if (state) state.probedUntil = 0;
+    notProbed(offer, account) {
+      states.get(offer.id)?.outages?.notProbed(account);
     },
     succeeded(offer, { firstByteMs, durationMs, completionTokens }, counted = true) {
       const at = now();
@@ -101,44 +105,33 @@ export function createHealth(options: HealthOptions): Health {
         state.latency.add(firstByteMs);
         if (completionTokens > 0 && durationMs > 0) state.throughput.add((completionTokens * 1000) / durationMs);
       }
-      state.streak = 0;
-      // A call that began before the failure does not say that the offer is back.
-      if (at - durationMs >= state.failedAt) {
-        state.down = false;
-        state.probedUntil = 0;
-      }
+      state.outages?.succeeded(at, at - durationMs);
     },
-    failed(offer, beganAt, counted = true) {
+    unreachable(offer, counted = true) {
       const at = now();
-      const state = stateOf(offer);
-      // Newest last, so that what is forgotten first is what nobody calls.
-      states.delete(offer.id);
-      states.set(offer.id, state);
-      if (counted) {
-        state.requests++;
-        state.failures++;
-        state.lastHour.add(FAILURE, at);
-      }
-      // What broke with an earlier connection of the provider says nothing of this one.
-      if (beganAt !== undefined && beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity)) return;
-      if (at - state.failedAt > cooldownMs * (1 + FORGET_COOLDOWNS)) state.streak = 0;
-      // All that broke with a connection is one failure.
-      if (beganAt === undefined || state.streak === 0 || present(offer)) state.streak++;
-      state.down = cooldownMs > 0;
-      state.failedAt = at;
-      state.probedUntil = 0;
+      const state = heardFailing(offer);
+      if (counted) countFailure(state, at);
+      state.outages.failed(at, 1);
+    },
+    failed(offer, account, beganAt) {
+      const { outages } = heardFailing(offer);
+      if (isOfEarlierConnection(offer, beganAt)) return;
+      // No consumer shapes what the gateway asks for itself.
+      if (account === OWN_ACCOUNT) outages.failed(now(), 1);
+      else outages.failedFor(account, now(), present(offer));
+    },
+    blamed(offer, account, beganAt, evidence) {
+      const at = now();
+      const state = heardFailing(offer);
+      countFailure(state, at);
+      if (evidence && present(offer) && !isOfEarlierConnection(offer, beganAt)) state.outages.witnessed(account, at);
     },
     returned(provider) {
       const at = now();
       returnedAt.delete(provider);
       if (returnedAt.size >= OFFERS_MAX) returnedAt.delete(returnedAt.keys().next().value!);
       returnedAt.set(provider, at);
-      for (const state of states.values()) {
-        if (state.provider !== provider || !state.down) continue;
-        state.failedAt = Math.min(state.failedAt, at - cooldownMs);
-        state.streak = 0;
-        state.probedUntil = 0;
-      }
+      for (const state of states.values()) if (state.provider === provider) state.outages?.returned(at);
     },
     flagged(offer, flag) {
       const state = stateOf(offer);
@@ -155,14 +148,13 @@ export function createHealth(options: HealthOptions): Health {
       // Five calls on credit, so that a first bad reply does not condemn a new offer.
       return Math.max(0, 1 - flags / (Math.max(calls, flags) + 5));
     },
-    retryAfterS(offers) {
+    retryAfterS(offers, account) {
       const at = now();
       let soonest = Infinity;
       for (const offer of offers) {
-        const state = states.get(offer.id);
-        const found = state ? standingOf(state, at) : 'good';
-        if (!state || found === 'good' || found === 'recent' || found === 'probe') return 1;
-        soonest = Math.min(soonest, Math.max(state.failedAt + cooldownMs, state.probedUntil));
+        const outages = states.get(offer.id)?.outages;
+        if (!outages || isAvailable(outages.standing(at, account))) return 1;
+        soonest = Math.min(soonest, outages.triedAgainAt(at, account));
       }
       return soonest === Infinity ? 1 : Math.max(1, Math.ceil((soonest - at) / 1000));
     },
@@ -174,6 +166,8 @@ export function createHealth(options: HealthOptions): Health {
     },
   };
 }
+
+const isAvailable = (standing: Standing): boolean => standing === 'good' || standing === 'recent' || standing === 'probe';
 
 const NO_STATS: OfferStats = {
   requests: 0,
@@ -194,10 +188,7 @@ function newState(provider: string): State {
     lastHour: createSlidingCount({ slots: MINUTES, slotMs: 60_000, kinds: 3 }),
     latency: createSamples(SAMPLES),
     throughput: createSamples(SAMPLES),
-    down: false,
-    streak: 0,
-    failedAt: -Infinity,
-    probedUntil: 0,
+    outages: null,
   };
 }
 

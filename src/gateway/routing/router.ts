@@ -17,20 +17,28 @@ export interface Health {
     sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number },
     counted?: boolean,
   ): void;
-  /** `beganAt`: when the call was given to the offer; none for a call that could not be sent. */
-  failed(offer: Offer, beganAt?: number, counted?: boolean): void;
+  /** Nothing of the call reached the offer, which is no account's doing: it rests for all. */
+  unreachable(offer: Offer, counted?: boolean): void;
+  /** A call of `account` failed, which was given to the offer at `beganAt`: it rests for that account. */
+  failed(offer: Offer, account: string, beganAt: number): void;
+  /**
+   * The failure that was told last of this account's calls was the offer's, as the call failed nowhere else: it goes into the figures.
+   * `evidence`: it is held against the offer for all, which rests for all when several accounts say so.
+   */
+  blamed(offer: Offer, account: string, beganAt: number, evidence: boolean): void;
   /** A provider is connected anew: what failed of it over its last connection need not cool down, one call may try it at once. */
   returned(provider: string): void;
   flagged(offer: Offer, flag: string): void;
-  /** False while an offer cools down after a failure. */
-  available(offer: Offer): boolean;
-  standing(offer: Offer): Standing;
+  /** False while an offer cools down after a failure: for every account, or for this one. */
+  available(offer: Offer, account?: string): boolean;
+  /** As `account` has it; without one, as every account has it. */
+  standing(offer: Offer, account?: string): Standing;
   /** A call is about to try this cooled-down offer; others keep away until it is heard of. */
-  probing(offer: Offer): void;
+  probing(offer: Offer, account?: string): void;
   /** The call that was to try this offer was refused before it was sent: another may try it at once. */
-  notProbed(offer: Offer): void;
+  notProbed(offer: Offer, account?: string): void;
   /** Seconds until the first of these may be tried again, at least 1. */
-  retryAfterS(offers: readonly Offer[]): number;
+  retryAfterS(offers: readonly Offer[], account?: string): number;
   /** 1 for an offer whose replies were in order over the last hour, towards 0 the more of them were flagged. */
   compliance(offer: Offer): number;
   /** Median time to the first byte, and median completion tokens per second, of the newest calls; null before the first. */
@@ -57,7 +65,7 @@ export interface Router {
   /**
    * Orders offers for attempts: at most `attemptsMax`, the best first. Empty when none is acceptable and healthy. `images`: how many the prompt
    * holds; the price that an offer is weighed by has them in it. `costOf`: what this call costs at most at each of them, where that is not by the
-   * offer's own price; they are weighed by it then.
+   * offer's own price; they are weighed by it then. `account`: who calls; some offers may rest for it alone.
    */
   choose(
     offers: readonly Offer[],
@@ -65,6 +73,7 @@ export interface Router {
     stickyKey: string | null,
     images?: number,
     costOf?: (offer: Offer) => MicroUsd,
+    account?: string,
   ): readonly Offer[];
   /** Remembers who served a sticky key. */
   served(stickyKey: string, offer: Offer): void;

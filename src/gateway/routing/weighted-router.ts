@@ -57,10 +57,10 @@ export function createRouter(options: RouterOptions): Router {
     return found && found.until > now() ? found.offer : null;
   };
 
-  const enter = (offers: readonly Offer[], preferences: RoutePreferences, preferred: string | null, weigh: Weigh): Entry[] => {
+  const enter = (offers: readonly Offer[], preferences: RoutePreferences, preferred: string | null, weigh: Weigh, account?: string): Entry[] => {
     const entries: Entry[] = [];
     for (const offer of offers) {
-      const standing = health.standing(offer);
+      const standing = health.standing(offer, account);
       if (standing === 'open') continue;
       const place = preferences.order.findIndex((wanted) => isProvider(offer, wanted));
       const first = standing !== 'resting';
@@ -86,22 +86,22 @@ export function createRouter(options: RouterOptions): Router {
   };
 
   return {
-    choose(offers, preferences, stickyKey, images = 0, costOf) {
+    choose(offers, preferences, stickyKey, images = 0, costOf, account) {
       const [only] = offers;
       if (only && offers.length === 1) {
         if (!accepts(preferences, only)) return [];
-        const standing = health.standing(only);
-        if (standing === 'probe') health.probing(only);
+        const standing = health.standing(only, account);
+        if (standing === 'probe') health.probing(only, account);
         return standing === 'open' ? [] : offers;
       }
       const weigh: Weigh = costOf === undefined ? (offer) => priceOf(offer, images) : (offer) => Number(costOf(offer)) * UNITS;
       const accepted = atUsualPrice(narrow(offers, preferences), preferences, weigh);
       const [first] = accepted;
       if (!first) return [];
-      const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service), weigh);
+      const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service), weigh, account);
       const [best, ...others] = entries;
       if (!best) return [];
-      if (best.standing === 'probe') health.probing(best.offer);
+      if (best.standing === 'probe') health.probing(best.offer, account);
       if (!preferences.allowFallbacks) return [best.offer];
       const chosen = [best.offer];
       // Resting offers are no fallback for a healthy one. A probe is, but after all that are well, whatever its price.

@@ -85,7 +85,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
       else await new Promise((resolve) => setTimeout(resolve, Math.min(left, AGAIN_MS)));
       if (!exchange.wanted || begin(exchange, sent)) return;
     }
-    exchange.fail(failure('the provider is not connected', { unsent: true, absent: true }));
+    exchange.fail(failure('the provider is not connected', { unsent: true, unreachable: true, absent: true }));
   }
 
   return {
@@ -129,8 +129,10 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-const failure = (message: string, options: { readonly unsent?: boolean; readonly absent?: boolean; readonly cause?: unknown } = {}) =>
-  new UpstreamFailure(message, { retryable: true, blame: 'provider', ...options });
+const failure = (
+  message: string,
+  options: Pick<ConstructorParameters<typeof UpstreamFailure>[1], 'unsent' | 'unreachable' | 'absent' | 'cause'> = {},
+) => new UpstreamFailure(message, { retryable: true, blame: 'provider', ...options });
 
 const FAILURES: Readonly<Record<ProxyFailure, string>> = {
   upstream_unreachable: "the provider's service cannot be reached",

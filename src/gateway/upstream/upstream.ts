@@ -213,6 +213,7 @@ function toFailure(error: Error): UpstreamFailure {
     retryable: true,
     blame: 'provider',
     unsent: UNSENT.has(code),
+    unreachable: UNSENT.has(code),
     cause: error,
   });
 }

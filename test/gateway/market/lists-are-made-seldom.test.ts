@@ -8,7 +8,7 @@ test.each(['/providers', '/tools', '/agents'])('%s is made anew when the offers 
   const status = async (later: number) =>
     ((await (await get(path, {}, later)).json()) as { data: { status: string }[] }).data.map((one) => one.status);
   expect(await status(0)).toEqual(['healthy']);
-  for (const one of offers) health.failed(one);
+  for (const one of offers) health.unreachable(one);
   expect(await status(249)).toEqual(['healthy']);
   expect(await status(1)).toEqual(['down']);
   catalog.replace('config', []);

@@ -36,7 +36,7 @@ test.each([
   connected.add('id-C');
   for (const one of offers) health.succeeded(one, { firstByteMs: 1, durationMs: 2, completionTokens: 3 });
   health.flagged(model, 'usage_missing');
-  health.failed(offers[0]!);
+  health.unreachable(offers[0]!);
   const check = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(closed(schema) as object);
   check(await data(path));
   expect(check.errors).toBeNull();

@@ -18,7 +18,7 @@ test.each(['/providers', '/providers/id-A', '/tools', '/agents', '/agents/acme/a
       expect(again.headers.get('etag')).toBe(etag);
     }
     expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200);
-    for (const one of offers) health.failed(one);
+    for (const one of offers) health.unreachable(one);
     const changed = await get(path, { 'if-none-match': etag });
     expect(changed.status).toBe(200);
     expect(changed.headers.get('etag')).not.toBe(etag);

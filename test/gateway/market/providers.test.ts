@@ -18,7 +18,7 @@ test('GET /providers lists who serves, what, since when, how it is reached, and 
   catalog.replace('config', [small, large, door, other]);
   connected.add('id-B');
   for (let call = 0; call < 3; call++) health.succeeded(small, { firstByteMs: 1, durationMs: 2, completionTokens: 3 });
-  health.failed(large);
+  health.unreachable(large);
   health.flagged(small, 'usage_missing');
 
   const response = await get('/providers');
@@ -61,7 +61,7 @@ test('GET /providers lists who serves, what, since when, how it is reached, and 
   // Where it is served, and with which key, is nobody's business.
   expect(text).not.toContain('127.0.0.1');
 
-  health.failed(other);
+  health.unreachable(other);
   expect((await data<Provider[]>('/providers'))[0]!.status).toBe('down');
 
   catalog.replace('config', []);
@@ -72,7 +72,7 @@ test('a provider whose proxy is not connected is away, and is back when it is', 
   const { catalog, health, connected, data } = await startMarket();
   const one = tunnelled(offer({ provider: 'B' }));
   catalog.replace('tunnel:id-B', [one]);
-  health.failed(one);
+  health.unreachable(one);
   expect(await data('/providers')).toMatchObject([{ id: 'id-B', status: 'away', listings: [{ status: 'away' }] }]);
   expect(await data('/providers/id-B')).toMatchObject({ status: 'away', listings: [{ doors: [{ status: 'away' }] }] });
   connected.add('id-B');

@@ -19,7 +19,7 @@ test('GET /tools lists each tool service once, with everyone who offers it, thei
     // Another provider's model of the same name is another service.
     offer({ provider: 'C', service: 'acme/abacus' }),
   ]);
-  health.failed(plain);
+  health.unreachable(plain);
   const figures = { uptime_last_1h: null, latency: null, throughput: null, requests: 0, flags: {}, compliance: 1 };
   expect(await data('/tools')).toEqual([
     {

@@ -14,8 +14,8 @@ function setUp(cooldownMs = COOLDOWN) {
   const health = createHealth({ now, cooldownMs, probeMs: PROBE, failuresMax: OPEN_AFTER });
   const router = createRouter({ health, random: seeded(1), attemptsMax: 3, now });
   const choose = (...offers: Parameters<typeof names>[0]) => names(router.choose(offers, NO_PREFERENCES, null));
-  const fail = (one: Parameters<typeof health.failed>[0], times = 1) => {
-    for (let time = 0; time < times; time++) health.failed(one);
+  const fail = (one: Parameters<typeof health.unreachable>[0], times = 1) => {
+    for (let time = 0; time < times; time++) health.unreachable(one);
   };
   return { now, health, router, choose, fail };
 }
@@ -26,7 +26,7 @@ describe('an offer that failed', () => {
 
   test('is passed over while it cools down', () => {
     const { health, choose, now } = setUp();
-    health.failed(a);
+    health.unreachable(a);
     expect(health.available(a)).toBe(false);
     for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B']);
     now.advance(COOLDOWN - 1);
@@ -38,7 +38,7 @@ describe('an offer that failed', () => {
 
   test('is then probed by one call at a time, until one succeeds', () => {
     const { health, choose, now } = setUp();
-    health.failed(a);
+    health.unreachable(a);
     now.advance(COOLDOWN);
     // A is so much cheaper that it is always drawn first.
     expect(choose(a, b)).toEqual(['A', 'B']);
@@ -50,10 +50,10 @@ describe('an offer that failed', () => {
 
   test('cools down again when the probe fails', () => {
     const { health, choose, now } = setUp();
-    health.failed(a);
+    health.unreachable(a);
     now.advance(COOLDOWN);
     choose(a, b);
-    health.failed(a);
+    health.unreachable(a);
     now.advance(COOLDOWN - 1);
     expect(choose(a, b)).toEqual(['B']);
     now.advance(1);
@@ -62,17 +62,17 @@ describe('an offer that failed', () => {
 
   test('is probed again as soon as it has cooled down, however long a probe may take', () => {
     const { health, choose, now } = setUp(1_000);
-    health.failed(a);
+    health.unreachable(a);
     now.advance(1_000);
     expect(choose(a, b)).toEqual(['A', 'B']);
-    health.failed(a);
+    health.unreachable(a);
     now.advance(1_000);
     expect(choose(a, b)).toEqual(['A', 'B']);
   });
 
   test('is probed again when nothing was heard of the probe', () => {
     const { health, choose, now } = setUp();
-    health.failed(a);
+    health.unreachable(a);
     now.advance(COOLDOWN);
     choose(a, b);
     now.advance(PROBE - 1);
@@ -83,7 +83,7 @@ describe('an offer that failed', () => {
 
   test('is not brought back by a call that began before it failed', () => {
     const { health, now } = setUp();
-    health.failed(a);
+    health.unreachable(a);
     now.advance(1_000);
     health.succeeded(a, { ...SAMPLE, durationMs: 5_000 });
     expect(health.available(a)).toBe(false);
@@ -94,7 +94,7 @@ describe('an offer that failed', () => {
   test('waiting for its probe is a last fallback of one that is well', () => {
     const { health, choose, now } = setUp();
     const middle = offer({ provider: 'Middle', price: 0.3 });
-    health.failed(middle);
+    health.unreachable(middle);
     now.advance(COOLDOWN);
     expect(choose(middle, a, b)).toEqual(['A', 'B', 'Middle']);
     // It was not the one to be tried, so it still waits.
@@ -103,14 +103,14 @@ describe('an offer that failed', () => {
 
   test('long ago is well again, probe or not', () => {
     const { health, now } = setUp();
-    health.failed(a);
+    health.unreachable(a);
     now.advance(COOLDOWN * 11 + 1);
     expect(health.standing(a)).toBe('good');
   });
 
   test('rests not at all without a cool-down', () => {
     const { health, choose } = setUp(0);
-    health.failed(a);
+    health.unreachable(a);
     expect(health.standing(a)).toBe('recent');
     for (let round = 0; round < 20; round++) expect(choose(a)).toEqual(['A']);
   });
@@ -122,7 +122,7 @@ describe('an offer that has succeeded since it failed', () => {
 
   test('comes after those without an outage in the last 30 seconds', () => {
     const { health, choose, now } = setUp(1_000);
-    health.failed(a);
+    health.unreachable(a);
     now.advance(1_000);
     health.succeeded(a, { ...SAMPLE, durationMs: 0 });
     expect(health.standing(a)).toBe('recent');

@@ -40,7 +40,7 @@ describe('order', () => {
 
   test('passes over who cools down', () => {
     const { health, choose } = setUp();
-    health.failed(d);
+    health.unreachable(d);
     often(() => expect(choose({ order: ['D', 'C'] })[0]).toBe('C'));
   });
 });
@@ -79,8 +79,8 @@ describe('allow_fallbacks: false', () => {
     const { health, choose } = setUp();
     expect(choose({ allowFallbacks: false, order: ['nobody', 'C', 'B'] })).toEqual(['C']);
     expect(choose({ allowFallbacks: false, order: ['nobody'] })).toEqual([]);
-    health.failed(c);
-    health.failed(c);
+    health.unreachable(c);
+    health.unreachable(c);
     expect(choose({ allowFallbacks: false, order: ['C', 'B'] })).toEqual([]);
   });
 });
@@ -129,7 +129,7 @@ describe('sort', () => {
 
   test('comes after health', () => {
     const { health, choose } = setUp(4);
-    health.failed(a);
+    health.unreachable(a);
     expect(choose({ sort: 'price' })).toEqual(['B', 'C', 'D']);
   });
 });

@@ -29,13 +29,13 @@ describe('a provider that is away', () => {
 
   test('is waited for although many calls broke with its connection', () => {
     const { now, health, choose } = world(['A']);
-    for (let call = 0; call < 20; call += 1) health.failed(a, now());
+    for (let call = 0; call < 20; call += 1) health.failed(a, 'payer', now());
     expect(choose([a])).toEqual(['A']);
   });
 
   test('is not tried any more after many calls waited in vain', () => {
     const { health, choose } = world(['A']);
-    for (let call = 0; call < 10; call += 1) health.failed(a);
+    for (let call = 0; call < 10; call += 1) health.unreachable(a);
     expect(choose([a])).toEqual([]);
   });
 });
@@ -43,7 +43,7 @@ describe('a provider that is away', () => {
 describe('a provider that returned', () => {
   test('is tried at once by one call, and by all when that one succeeded', () => {
     const { now, health, choose } = world([]);
-    for (let call = 0; call < 10; call += 1) health.failed(a);
+    for (let call = 0; call < 10; call += 1) health.unreachable(a);
     expect(choose([a])).toEqual([]);
     health.returned('id-A');
     expect(health.standing(a)).toBe('probe');
@@ -56,9 +56,9 @@ describe('a provider that returned', () => {
 
   test('rests again when that one failed', () => {
     const { health } = world([]);
-    health.failed(a);
+    health.unreachable(a);
     health.returned('id-A');
-    health.failed(a);
+    health.unreachable(a);
     expect(health.standing(a)).toBe('resting');
   });
 
@@ -67,17 +67,20 @@ describe('a provider that returned', () => {
     const beganAt = now();
     now.advance(5);
     health.returned('id-A');
-    for (let call = 0; call < 10; call += 1) health.failed(a, beganAt);
+    for (let call = 0; call < 10; call += 1) {
+      health.failed(a, `payer-${call}`, beganAt);
+      health.blamed(a, `payer-${call}`, beganAt, true);
+    }
     expect(health.standing(a)).toBe('good');
     expect(health.stats(a)).toMatchObject({ failures: 10, uptime: 0 });
-    health.failed(a, now());
-    expect(health.standing(a)).toBe('resting');
+    health.failed(a, 'payer', now());
+    expect(health.standing(a, 'payer')).toBe('resting');
     expect(choose([a])).toEqual(['A']);
   });
 
   test('changes nothing for other providers, nor for what is well', () => {
     const { health } = world([]);
-    health.failed(b);
+    health.unreachable(b);
     health.returned('id-A');
     expect(health.standing(a)).toBe('good');
     expect(health.standing(b)).toBe('resting');

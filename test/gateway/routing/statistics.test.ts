@@ -30,10 +30,10 @@ describe('what is known of an offer', () => {
     const now = clock();
     const health = createHealth({ now, cooldownMs: 1 });
     for (let call = 0; call < 3; call++) health.succeeded(a, sample(5));
-    health.failed(a);
+    health.unreachable(a);
     expect(health.stats(a)).toMatchObject({ requests: 4, failures: 1, uptime: 0.75 });
     now.advance(30 * MINUTE);
-    health.failed(a);
+    health.unreachable(a);
     expect(health.stats(a).uptime).toBeCloseTo(3 / 5);
     now.advance(30 * MINUTE);
     expect(health.stats(a)).toMatchObject({ requests: 5, failures: 2, uptime: 0, lastHour: { requests: 1, failures: 1 } });
@@ -68,8 +68,8 @@ describe('what is known of an offer', () => {
 
   test('is forgotten when ten thousand others were heard of', () => {
     const health = createHealth({ now: clock(), cooldownMs: 1000 });
-    health.failed(a);
-    for (let other = 0; other < 10_000; other++) health.failed(offer({ provider: `P${other}` }));
+    health.unreachable(a);
+    for (let other = 0; other < 10_000; other++) health.unreachable(offer({ provider: `P${other}` }));
     expect(health.stats(a).requests).toBe(0);
   });
 });

@@ -60,7 +60,7 @@ describe('a call with a sticky key', () => {
   test('leaves a provider that cools down', () => {
     const { health, router, first } = setUp();
     router.served('session-1', dear);
-    health.failed(dear);
+    health.unreachable(dear);
     expect(first('session-1')).toBe('Cheap');
   });
 

@@ -27,9 +27,9 @@ describe('what a stranger asks', () => {
 
   test('is not paid because the operator’s own offer rests or is open', () => {
     const { health, choose } = world();
-    health.failed(own);
+    health.unreachable(own);
     expect(choose([own, dear])).toEqual(['own']);
-    for (let i = 0; i < 20; i++) health.failed(own);
+    for (let i = 0; i < 20; i++) health.unreachable(own);
     expect(choose([own, dear])).toEqual([]);
   });
 
