@@ -113,6 +113,18 @@ export interface ModelFacts {
   readonly maxOutputTokens: number | null;
   readonly inputModalities: readonly string[];
   readonly outputModalities: readonly string[];
+  /** Request fields beyond the published ones that the upstream API gets. Absent where the provider says nothing of it. */
+  readonly forward?: 'all' | readonly string[];
+  /** Reasoning that the model does without showing it. Absent where the provider declares none. */
+  readonly hiddenReasoning?: HiddenReasoning;
+}
+
+/** Tokens of one answer. */
+export interface HiddenReasoning {
+  /** The most that a claim of usage may hold beyond what was shown. */
+  readonly max: number;
+  /** What is charged for it where an answer was cut before its usage came. */
+  readonly usual: number;
 }
 
 export interface AgentFacts {

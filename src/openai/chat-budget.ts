@@ -1,5 +1,6 @@
 import { GatewayError, type Offer, type Usage } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
+import type { UnseenTokens } from './chat-usage.ts';
 import { promptTokensMax, tokensOf, type PromptSize } from './prompt-size.ts';
 
 /** The most that one call can use at one offer. What is locked, what is asked for upstream and what a claim of usage is held against. */
@@ -50,6 +51,12 @@ export function checkFits(body: ChatBody, size: PromptSize, offer: Offer): void 
       param: 'messages',
     });
   }
+}
+
+/** What `offer` may claim of a completion without showing it. A provider that dials in shows what it claims, but for what it declares. */
+export function unseenTokens({ model, endpoint }: Offer): UnseenTokens {
+  const declared = model!.hiddenReasoning;
+  return { max: declared?.max ?? (endpoint.kind === 'direct' ? null : 0), usual: declared?.usual ?? 0 };
 }
 
 /** A budget in the units that billing knows. */

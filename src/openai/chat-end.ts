@@ -1,15 +1,11 @@
 import type { ProviderFlag, ReplyEnd } from '#gateway';
-import type { ChatBudget } from './chat-budget.ts';
-import { claimedCompletion, measureUsage, readUsage, type ChatUsage } from './chat-usage.ts';
-import type { PromptSize } from './prompt-size.ts';
+import { claimedCompletion, measureUsage, readUsage, type ChatUsage, type Output, type UsageBounds } from './chat-usage.ts';
 
 /** What a reader knows of its call. */
-export interface ReplyContext {
+export interface ReplyContext extends UsageBounds {
   readonly callId: string;
   /** The name of the service that serves, which replies carry as `model`. */
   readonly service: string;
-  readonly budget: ChatBudget;
-  readonly size: PromptSize;
   /** Epoch seconds, for replies that do not say when they were made. */
   readonly created: number;
   readonly replyBytesMax: number;
@@ -26,16 +22,17 @@ export interface ChatTail {
   readonly costDetails?: Readonly<Record<string, unknown>>;
 }
 
-export interface Produced {
+export interface Produced extends Output {
   readonly body: Record<string, unknown>;
   readonly before: Uint8Array | null;
   /** The provider's `usage`, as it came. */
   readonly claim: unknown;
-  readonly outputBytes: number;
   /** One per finished choice. */
   readonly finishReasons: readonly string[];
   readonly choices: number;
   readonly malformed: boolean;
+  /** The output ran past the cap although it was passed down, and was cut. */
+  readonly overCap: boolean;
 }
 
 /**
@@ -44,25 +41,26 @@ export interface Produced {
  */
 export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd {
   const { claim, finishReasons } = produced;
-  const usage = readUsage(claim, context.budget, context.size, produced.outputBytes);
+  const usage = readUsage(claim, context, produced);
   const errors = finishReasons.filter((reason) => reason === 'error').length;
   const nothing = finishReasons.length === 0 && (claimedCompletion(claim) ?? produced.outputBytes) === 0;
   const free = nothing || (errors > 0 && errors >= produced.choices);
+  if (produced.overCap && !free) return overCapEnd(context, produced);
   return toEnd(produced, usage, free ? 'free' : 'complete', false, produced.malformed ? [...usage.flags, 'malformed_reply'] : usage.flags);
 }
 
 /** The end of a reply that was cut: by what the provider claimed before, else by what was counted. Free when nothing was produced. */
 export function cutEnd(context: ReplyContext, produced: Produced): ReplyEnd {
-  const claimed = readUsage(produced.claim, context.budget, context.size, produced.outputBytes);
+  const claimed = readUsage(produced.claim, context, produced);
   if (claimed.usage) return toEnd(produced, claimed, 'complete', false, claimed.flags);
-  const usage = measureUsage(context.budget, context.size, produced.outputBytes);
+  const usage = measureUsage(context, produced);
   return toEnd(produced, usage, usage.usage ? 'complete' : 'free', true, usage.flags);
 }
 
 /** The end of a reply that ran past its budget although the cap was passed down. */
 export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd {
-  const usage = measureUsage(context.budget, context.size, produced.outputBytes);
-  return toEnd(produced, usage, 'over_cap', true, ['over_cap']);
+  const usage = measureUsage(context, produced);
+  return toEnd({ ...produced, finishReasons: ['length'] }, usage, 'over_cap', true, ['over_cap']);
 }
 
 /** Kept with the call's record: a provider may say a megabyte. */

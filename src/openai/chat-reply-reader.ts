@@ -1,6 +1,8 @@
 import { GatewayError, parseJson, type JsonLimits, type ReplyReader } from '#gateway';
 import { completeEnd, cutEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';
+import { otherBytes, textBytes } from './message-text.ts';
+import { cutChoices } from './output-bound.ts';
 
 type Json = Record<string, unknown>;
 
@@ -34,9 +36,11 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
         before: null,
         claim: null,
         outputBytes: partialContentBytes(collected.take()),
+        otherBytes: 0,
         finishReasons: [],
         choices: 1,
         malformed: false,
+        overCap: false,
       });
     },
   };
@@ -94,6 +98,7 @@ export function readCompletion(context: ReplyContext, reply: Json): Produced {
   if (!Array.isArray(choices) || choices.length === 0) throw malformed('its reply has no choices');
   const finishReasons: string[] = [];
   let outputBytes = 0;
+  let unworded = 0;
   choices.forEach((item: unknown, position) => {
     const choice = item as Json | null;
     const message = choice?.['message'];
@@ -105,6 +110,7 @@ export function readCompletion(context: ReplyContext, reply: Json): Produced {
     choice['finish_reason'] ??= null;
     if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') finishReasons.push(choice['finish_reason']);
     outputBytes += textBytes(message as Json);
+    unworded += otherBytes(message as Json);
   });
   if (reply['finish_reason'] !== undefined) reply['finish_reason'] = undefined;
   const claim = reply['usage'];
@@ -112,28 +118,20 @@ export function readCompletion(context: ReplyContext, reply: Json): Produced {
   reply['object'] = 'chat.completion';
   if (typeof reply['created'] !== 'number') reply['created'] = context.created;
   reply['model'] = context.service;
-  return { body: reply, before: null, claim, outputBytes, finishReasons, choices: choices.length, malformed: false };
-}
-
-/** Bytes of text that a message or a delta carries: what a model produced, as far as it can be counted. */
-export function textBytes(message: Json): number {
-  let bytes = 0;
-  for (const key of TEXT_KEYS) {
-    const value = message[key];
-    if (typeof value === 'string') bytes += Buffer.byteLength(value);
-    else if (key === 'content' && Array.isArray(value)) bytes += Buffer.byteLength(JSON.stringify(value));
-  }
-  const calls = message['tool_calls'];
-  if (Array.isArray(calls)) for (const call of calls as unknown[]) bytes += functionBytes((call as Json | null)?.['function']);
-  return bytes + functionBytes(message['function_call']);
-}
-
-const TEXT_KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal'];
-
-function functionBytes(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const { name, arguments: given } = value as Json;
-  return (typeof name === 'string' ? Buffer.byteLength(name) : 0) + (typeof given === 'string' ? Buffer.byteLength(given) : 0);
+  const cut = cutChoices(choices as Json[], outputBytes, context.budget.completionTokensMax);
+  const { id, object, created, model } = reply;
+  const body = cut === null ? reply : { id, object, created, model, choices: cut };
+  return {
+    body,
+    before: null,
+    claim,
+    outputBytes,
+    otherBytes: unworded,
+    finishReasons,
+    choices: choices.length,
+    malformed: false,
+    overCap: cut !== null,
+  };
 }
 
 /** Of a JSON reply that was cut: what follows the first key of content. */

@@ -1,5 +1,6 @@
 import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, type Frame, type SettledFrame } from '#gateway';
 import type { ChatTail } from './chat-end.ts';
+import { droppedHeader } from './dropped-header.ts';
 import { createSilent, type KeepAlive, type ReplySink } from '#gateway';
 
 /** What a reply says of itself. */
@@ -15,6 +16,8 @@ export interface ReplyAbout {
   readonly slow?: boolean;
   /** It may yet be that the request is refused for want of money: until then nothing is begun that would say otherwise. Default never. */
   readonly unpaid?: () => boolean;
+  /** Names of the request's fields that the provider did not get, once it is asked. Default none. */
+  readonly dropped?: () => readonly string[];
 }
 
 /** What answers a request, once it is begun: the frames of one call or of several, whose last tail is a ChatTail. */
@@ -70,6 +73,7 @@ async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unkn
       'content-length': body.length,
       'x-generation-id': about.id,
       ...(provider === '' ? {} : { 'x-provider': provider }),
+      ...droppedHeader(about),
       'x-cost-usd': formatUsd(value.settlement.charged),
       ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
     });
@@ -87,7 +91,12 @@ async function writeStream(
   let begun = false;
   const begin = (provider: string | null) => {
     begun = true;
-    sink.head(200, { ...SSE_HEADERS, 'x-generation-id': about.id, ...(provider === null ? {} : { 'x-provider': provider }) });
+    sink.head(200, {
+      ...SSE_HEADERS,
+      'x-generation-id': about.id,
+      ...(provider === null ? {} : { 'x-provider': provider }),
+      ...droppedHeader(about),
+    });
     // At once, or the client would wait for the model's first word to learn that its call was accepted.
     sink.flush();
   };

@@ -1,7 +1,7 @@
 import { MUST_BE } from '#gateway';
 
 /**
- * A chat completion request as far as the gateway acts on it or bills by it. Every other field is passed through untouched.
+ * A chat completion request as far as the gateway acts on it or bills by it. forwardedBody says which of the other fields go to a provider.
  * An optional field that is null counts as absent, as clients send both.
  */
 export interface ChatBody {

@@ -2,18 +2,16 @@ import { GatewayError, parseJson, type JsonLimits, type ReplyReader } from '#gat
 import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';
-import { checkHead, contentTypeOf, createCollector, parseReply, partialContentBytes, readCompletion, textBytes } from './chat-reply-reader.ts';
+import { checkHead, contentTypeOf, createCollector, parseReply, partialContentBytes, readCompletion } from './chat-reply-reader.ts';
 import { applyTemplate, learnTemplate, type ChunkTemplate } from './chunk-template.ts';
+import { otherBytes, textBytes } from './message-text.ts';
+import { cutDeltas, NO_RUN_BYTES, outputBytesMax, runDiscount, runDiscountOf } from './output-bound.ts';
 import { createSseScanner, SseError } from './sse.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
 
 type Json = Record<string, unknown>;
 
 const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, repairText: true };
-
-/** No tokenizer makes tokens of more bytes than this on average; output beyond it has ignored its cap. */
-const BYTES_PER_TOKEN_MAX = 16;
-const BYTES_OF_SLACK = 4096;
 
 const TEMPLATES_MAX = 4;
 /** Learning costs about ten times a parse, so forms that keep changing are soon left to the parser. */
@@ -36,7 +34,7 @@ export interface StreamReaderOptions {
  */
 export function createChatStreamReader(context: ReplyContext, options: StreamReaderOptions = {}): ReplyReader {
   const { callId, service, budget } = context;
-  const outputBytesMax = budget.completionTokensMax * BYTES_PER_TOKEN_MAX + BYTES_OF_SLACK;
+  const bytesMax = outputBytesMax(budget.completionTokensMax);
   const output = createByteOutput();
   const toolCalls = createToolCallDeltas(callId);
   const scanner = createSseScanner(onEvent);
@@ -46,6 +44,9 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
 
   let received = 0;
   let outputBytes = 0;
+  /** What the text counts less towards its bound, as it has runs. */
+  let discount = 0;
+  let unworded = 0;
   let chunks = 0;
   let created: number | null = null;
   let claim: unknown = null;
@@ -60,13 +61,20 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
 
   function onEvent(bytes: Buffer, start: number, end: number): boolean {
     for (const template of templates) {
+      const at = output.length;
       const count = applyTemplate(template, bytes, start, end, output);
       if (count === -1) continue;
+      const less = count > NO_RUN_BYTES ? runDiscount(bytes, start + template.givenHead.length, end - template.givenTail.length, count) : 0;
+      if (outputBytes + count - discount - less > bytesMax) {
+        // Parsed below, so that what fits of it goes out.
+        output.length = at;
+        break;
+      }
       chunks++;
       outputBytes += count;
+      discount += less;
       if (++fastEvents % FAST_EVENTS_PER_CREDIT === 0 && learnCredit < LEARN_CREDIT) learnCredit++;
-      if (outputBytes <= outputBytesMax) return true;
-      return tooMuchOutput();
+      return true;
     }
     const text = bytes.toString('utf8', start, end);
     if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
@@ -88,8 +96,9 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
       return true;
     }
     chunks++;
+    const room = bytesMax - (outputBytes - discount);
     const { finishing, plainToolCalls } = readChoices(chunk, choices as Json[]);
-    if (outputBytes > outputBytesMax) return tooMuchOutput();
+    if (outputBytes - discount > bytesMax) return tooMuchOutput(chunk, room);
     if (finishing.size > 0) {
       if (held) write(held.chunk);
       held = { chunk, indexes: finishing };
@@ -137,6 +146,8 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
         }
       }
       outputBytes += textBytes(delta);
+      discount += runDiscountOf(delta);
+      unworded += otherBytes(delta);
       const reason = choice['finish_reason'] || beside;
       const finishes = typeof reason === 'string' && reason !== '' && !finishReasons.has(index);
       choice['finish_reason'] = finishes ? reason : null;
@@ -165,7 +176,10 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
     if (templates.unshift(template) > TEMPLATES_MAX) templates.pop();
   }
 
-  function tooMuchOutput(): false {
+  /** `chunk` does not fit into the `room` that the budget leaves. What fits of its words goes out, and nothing after them. */
+  function tooMuchOutput(chunk: Json, room: number): false {
+    const choices = cutDeltas(chunk['choices'] as Json[], room);
+    if (choices.length > 0) write({ id: chunk['id'], object: chunk['object'], created: chunk['created'], model: chunk['model'], choices });
     overCap = true;
     return false;
   }
@@ -187,9 +201,11 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
       before: output.take(),
       claim,
       outputBytes,
+      otherBytes: unworded,
       finishReasons: [...finishReasons.values()],
       choices: Math.max(1, finishReasons.size),
       malformed: !held && !overCap,
+      overCap,
     };
   }
 

@@ -16,26 +16,75 @@ const MISSING: readonly ProviderFlag[] = ['usage_missing'];
 const INVALID: readonly ProviderFlag[] = ['usage_invalid'];
 const IMPLAUSIBLE: readonly ProviderFlag[] = ['usage_implausible'];
 
-/** Reads the claim of a complete reply. A claim beyond the budget is cut to it, so that it can never cost more than the lock. */
-export function readUsage(claim: unknown, budget: ChatBudget, size: PromptSize, outputBytes: number): ChatUsage {
-  if (claim === undefined || claim === null) return unclaimed(MISSING, budget, size, outputBytes);
+/** What bounds the usage of a call. */
+export interface UsageBounds {
+  readonly budget: ChatBudget;
+  readonly size: PromptSize;
+  /** Absent: the operator's own model, which declares none. */
+  readonly unseen?: UnseenTokens;
+}
+
+/** Tokens of one completion that may be claimed without being shown. */
+export interface UnseenTokens {
+  /** null: as many as the claim itself says are reasoning. */
+  readonly max: number | null;
+  /** What is charged for them where no usage came. */
+  readonly usual: number;
+}
+
+/** What was delivered. */
+export interface Output {
+  readonly outputBytes: number;
+  /** Of output that is no text. */
+  readonly otherBytes: number;
+}
+
+/** Tokens of one completion that no reply shows: the marks of its end, its role and its channel. */
+const TOKENS_OF_FRAME = 32;
+
+const TRUSTED: UnseenTokens = { max: null, usual: 0 };
+
+/**
+ * Reads the claim of a complete reply. A claim beyond the budget is cut to it, so that it can never cost more than the lock; one beyond what was delivered
+ * is flagged, and cut to it where the model is bound by what it declares.
+ */
+export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): ChatUsage {
+  if (claim === undefined || claim === null) return unclaimed(MISSING, bounds, output);
   const counts = parseClaim(claim);
-  if (!counts) return unclaimed(INVALID, budget, size, outputBytes);
+  if (!counts) return unclaimed(INVALID, bounds, output);
+  const { budget, unseen = TRUSTED } = bounds;
   const prompt = Math.min(counts.prompt, budget.promptTokensMax);
-  const completion = Math.min(counts.completion, budget.completionTokensMax);
-  const plausible = prompt === counts.prompt && completion === counts.completion && counts.adds;
+  const within = Math.min(counts.completion, budget.completionTokensMax);
+  const explained = shownTokensMax(budget, output) + (unseen.max === null ? reasoningOf(claim) : unseen.max * completionsOf(budget));
+  const completion = unseen.max === null ? within : Math.min(within, explained);
+  const plausible = prompt === counts.prompt && completion === counts.completion && completion <= explained && counts.adds;
   return {
-    usage: toUsage(prompt, completion, size),
+    usage: toUsage(prompt, completion, bounds.size),
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
     shown: { ...(claim as Record<string, unknown>), prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
   };
 }
 
-/** What a reply that was cut used, by its bytes. null usage when it had produced nothing. */
-export function measureUsage(budget: ChatBudget, size: PromptSize, outputBytes: number): ChatUsage {
-  const { prompt, completion } = measured(budget, size, outputBytes);
+/** The most tokens that were delivered: none is shorter than a byte. */
+function shownTokensMax(budget: ChatBudget, { outputBytes, otherBytes }: Output): number {
+  return outputBytes + otherBytes + TOKENS_OF_FRAME * completionsOf(budget);
+}
+
+const completionsOf = ({ completionCap, completionTokensMax }: ChatBudget): number => completionTokensMax / completionCap;
+
+/** Tokens that a claim says were not shown, because they are reasoning or guesses of the client's that were wrong. */
+function reasoningOf(claim: object): number {
+  const { completion_tokens_details: details } = claim as { completion_tokens_details?: unknown };
+  if (typeof details !== 'object' || details === null) return 0;
+  const { reasoning_tokens: reasoning, rejected_prediction_tokens: rejected } = details as Record<string, unknown>;
+  return (isCount(reasoning) ? reasoning : 0) + (isCount(rejected) ? rejected : 0);
+}
+
+/** What a reply that was cut used, by its bytes and by what the model declares to reason unseen. null usage when it had produced nothing. */
+export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
+  const { prompt, completion } = measured(bounds, output);
   return {
-    usage: outputBytes > 0 ? toUsage(prompt, completion, size) : null,
+    usage: output.outputBytes > 0 ? toUsage(prompt, completion, bounds.size) : null,
     flags: NO_FLAGS,
     shown: shownMeasured(prompt, completion),
   };
@@ -58,15 +107,16 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-function unclaimed(flags: readonly ProviderFlag[], budget: ChatBudget, size: PromptSize, outputBytes: number): ChatUsage {
-  const { prompt, completion } = measured(budget, size, outputBytes);
+function unclaimed(flags: readonly ProviderFlag[], bounds: UsageBounds, output: Output): ChatUsage {
+  const { prompt, completion } = measured(bounds, output);
   return { usage: null, flags, shown: shownMeasured(prompt, completion) };
 }
 
-function measured(budget: ChatBudget, size: PromptSize, outputBytes: number): { prompt: number; completion: number } {
+function measured({ budget, size, unseen = TRUSTED }: UsageBounds, { outputBytes }: Output): { prompt: number; completion: number } {
+  const reasoned = outputBytes > 0 ? unseen.usual * completionsOf(budget) : 0;
   return {
     prompt: Math.min(tokensOf(size.bytes), budget.promptTokensMax),
-    completion: Math.min(tokensOf(outputBytes), budget.completionTokensMax),
+    completion: Math.min(tokensOf(outputBytes) + reasoned, budget.completionTokensMax),
   };
 }
 

@@ -79,7 +79,7 @@ export function viewModel(offers: readonly Offer[]): ModelItem {
       output_modalities: union(offers.map((offer) => offer.model?.outputModalities ?? [])),
     },
     pricing: viewUnitPricing(cheapest(offers, ({ prompt = 0n, completion = 0n }) => prompt + completion).price.rates),
-    supported_parameters: SUPPORTED_PARAMETERS,
+    supported_parameters: union([SUPPORTED_PARAMETERS, ...offers.map(forwardedBeside)]),
   };
 }
 
@@ -166,8 +166,15 @@ function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknow
     max_completion_tokens: offer.model?.maxOutputTokens ?? null,
     pricing: viewUnitPricing(offer.price.rates),
     ...viewStanding(offer, standings),
-    supported_parameters: SUPPORTED_PARAMETERS,
+    supported_parameters: union([SUPPORTED_PARAMETERS, forwardedBeside(offer)]),
+    ...(offer.model?.hiddenReasoning ? { hidden_reasoning_tokens: offer.model.hiddenReasoning } : {}),
   };
+}
+
+/** Fields that an offer lists by name. */
+function forwardedBeside({ model }: Offer): readonly string[] {
+  const forward = model?.forward ?? [];
+  return forward === 'all' ? [] : forward;
 }
 
 function viewUnitPricing(rates: Rates): ModelItem['pricing'] {

@@ -39,7 +39,7 @@ function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: 
   return async (callId, gone) => {
     const call = await pipeline.prepare(request, callId);
     exchange.callId = call.id;
-    const about = { id: call.id, model: call.service, stream: call.stream, startedAt: call.startedAt };
+    const about = { id: call.id, model: call.service, stream: call.stream, startedAt: call.startedAt, dropped: () => exchange.dropped };
     return { about, frames: pipeline.run(call, gone) };
   };
 }

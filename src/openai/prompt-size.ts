@@ -1,5 +1,6 @@
 import { foldName } from '#gateway';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
+import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './field-names.ts';
 
 /** The size of what a call sends to a model, measured once. */
 export interface PromptSize {
@@ -21,21 +22,16 @@ const TOKENS_PER_IMAGE = 2048;
 /** What a token is in bytes on average, where a measure is wanted instead of a bound. */
 export const BYTES_PER_TOKEN = 4;
 
-/** Fields of a body that no provider makes prompt tokens of. Any other field is passed through, and some servers put it before the model (documents, a template). */
+/** Fields of a body that no provider makes prompt tokens of. Any other field may be passed through, and some servers put it before the model (documents, a template). */
 const NO_PROMPT: ReadonlySet<string> = new Set([
+  ...FOR_THE_GATEWAY,
+  ...FOR_ANOTHER_ROUTER,
   'model',
   'messages',
   'stream',
   'stream_options',
   'stop',
   'user',
-  'metadata',
-  'models',
-  'provider',
-  'session_id',
-  'tollgate',
-  'max_cost',
-  'max_tool_rounds',
   'logit_bias',
   'tool_choice',
   'function_call',

@@ -34,6 +34,7 @@ const OUTWARD = [
   'x-generation-id',
   'x-cost-usd',
   'x-provider',
+  'x-tollgate-dropped',
   'x-receipt',
   'idempotent-replayed',
 ] as const;

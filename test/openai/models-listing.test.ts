@@ -74,6 +74,20 @@ describe('the listing of models', () => {
     });
   });
 
+  it('tells what a model takes beside what every model takes, and what it reasons unseen', async () => {
+    const lists = makeOffer({ provider: 'lists', model: { forward: ['top_n_sigma'], hiddenReasoning: { max: 900, usual: 300 } } });
+    catalog.replace('test', [lists, makeOffer({ provider: 'takes-all', model: { forward: 'all' } })]);
+    const [model] = (await get('/models')).json<{ data: { supported_parameters: string[] }[] }>().data;
+    expect(model!.supported_parameters).toContain('top_n_sigma');
+    const { endpoints } = (await get('/models/acme/small/endpoints')).json<{ data: { endpoints: Record<string, unknown>[] } }>().data;
+    expect(endpoints[0]).toMatchObject({
+      hidden_reasoning_tokens: { max: 900, usual: 300 },
+      supported_parameters: expect.arrayContaining(['top_n_sigma']),
+    });
+    expect(endpoints[1]).not.toHaveProperty('hidden_reasoning_tokens');
+    expect(endpoints[1]!['supported_parameters']).not.toContain('top_n_sigma');
+  });
+
   it.each([
     ['', ['data']],
     ['?type=chat', ['data']],

@@ -98,14 +98,15 @@ describe('a stream that runs past its budget', () => {
   it('is stopped once it is longer than its tokens can be', () => {
     const reader = createChatStreamReader(context);
     reader.head(200, {});
-    const word = Buffer.from(events(chunkOf([delta('x'.repeat(100))])));
+    const text = 'A tollgate is where a road is paid for: whoever comes by tells how far, pays so much, and has it back.';
+    const word = Buffer.from(events(chunkOf([delta(text)])));
     let sent = 0;
     while (!reader.finished && sent < 1_000) {
       reader.data(word);
       sent++;
     }
-    // 16 bytes a token and 4 KiB of slack.
-    expect(sent).toBe(Math.floor((10 * 16 + 4096) / 100) + 1);
+    // The longest tokens have 128 bytes.
+    expect(sent).toBe(Math.floor((10 * 128) / text.length) + 1);
     expect(reader.data(word)).toBeNull();
     const end = reader.end();
     expect(end).toMatchObject({ outcome: 'over_cap', flags: ['over_cap'], usage: { completion: 10n }, estimated: true });
@@ -115,7 +116,7 @@ describe('a stream that runs past its budget', () => {
   it('is stopped on the parsed path as well', () => {
     const reader = createChatStreamReader(context, { parseAll: true });
     reader.head(200, {});
-    for (let i = 0; i < 60; i++) reader.data(Buffer.from(events(chunkOf([delta('x'.repeat(100))]))));
+    for (let i = 0; i < 60; i++) reader.data(Buffer.from(events(chunkOf([delta(` some words of chunk ${i} and more of them`)]))));
     expect(reader.end().outcome).toBe('over_cap');
   });
 });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { measureUsage, readUsage } from '../../src/openai/chat-usage.ts';
+import { measureUsage, readUsage, type UnseenTokens } from '../../src/openai/chat-usage.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
-const { budget, size } = CONTEXT;
-const read = (claim: unknown, outputBytes = 40) => readUsage(claim, budget, size, outputBytes);
+const of = (outputBytes: number) => ({ outputBytes, otherBytes: 0 });
+const read = (claim: unknown, outputBytes = 40) => readUsage(claim, CONTEXT, of(outputBytes));
 
 describe('a claim of usage', () => {
   it.each([
@@ -60,6 +60,26 @@ describe('a claim of usage', () => {
     });
   });
 
+  it('is flagged where what was delivered cannot explain it, and cut where the model is bound by what it declares', () => {
+    // A byte a token, and 32 for what no reply shows.
+    const claim = { prompt_tokens: 12, completion_tokens: 900, total_tokens: 912 };
+    const reasoned = { ...claim, completion_tokens_details: { reasoning_tokens: 880 } };
+    const at = (unseen: UnseenTokens | null, given: object = claim, outputBytes = 40) =>
+      readUsage(given, unseen === null ? CONTEXT : { ...CONTEXT, unseen }, of(outputBytes));
+    const flagged = { flags: ['usage_implausible'] };
+    expect(at(null)).toMatchObject({ usage: { completion: 900n }, ...flagged });
+    expect(at(null, reasoned)).toMatchObject({ usage: { completion: 900n }, flags: [] });
+    expect(at(null, claim, 868)).toMatchObject({ usage: { completion: 900n }, flags: [] });
+    expect(at({ max: 0, usual: 0 })).toMatchObject({ usage: { completion: 72n }, shown: { completion_tokens: 72, total_tokens: 84 }, ...flagged });
+    expect(at({ max: 0, usual: 0 }, reasoned)).toMatchObject({ usage: { completion: 72n }, ...flagged });
+    expect(at({ max: 800, usual: 0 })).toMatchObject({ usage: { completion: 872n }, ...flagged });
+    expect(at({ max: 828, usual: 0 })).toMatchObject({ usage: { completion: 900n }, flags: [] });
+    expect(readUsage(claim, { ...CONTEXT, unseen: { max: 0, usual: 0 } }, { outputBytes: 0, otherBytes: 868 }).flags).toEqual([]);
+    // For each of three completions.
+    const thrice = { ...CONTEXT, unseen: { max: 100, usual: 0 }, budget: { ...CONTEXT.budget, completionCap: 400, completionTokensMax: 1200 } };
+    expect(readUsage(claim, thrice, of(0)).usage).toMatchObject({ completion: BigInt(3 * 132) });
+  });
+
   it('never bills more than the budget, whatever it is', () => {
     fc.assert(
       fc.property(
@@ -81,8 +101,12 @@ describe('a claim of usage', () => {
   });
 
   it('is replaced by a measure only where the reply was cut', () => {
-    expect(measureUsage(budget, size, 41).usage).toEqual({ prompt: 10n, completion: 11n });
-    expect(measureUsage(budget, size, 1e9).usage).toEqual({ prompt: 10n, completion: 1000n });
-    expect(measureUsage(budget, size, 0).usage).toBeNull();
+    expect(measureUsage(CONTEXT, of(41)).usage).toEqual({ prompt: 10n, completion: 11n });
+    expect(measureUsage(CONTEXT, of(1e9)).usage).toEqual({ prompt: 10n, completion: 1000n });
+    expect(measureUsage(CONTEXT, of(0)).usage).toBeNull();
+    const reasons = { ...CONTEXT, unseen: { max: 900, usual: 300 } };
+    expect(measureUsage(reasons, of(41)).usage).toEqual({ prompt: 10n, completion: 311n });
+    expect(measureUsage(reasons, of(4_000)).usage).toEqual({ prompt: 10n, completion: 1000n });
+    expect(measureUsage(reasons, of(0)).usage).toBeNull();
   });
 });

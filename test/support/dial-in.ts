@@ -43,8 +43,10 @@ export function offeredModel(model: {
   readonly provider?: string;
   readonly prompt?: number | string;
   readonly completion?: number | string;
+  /** More lines of `[models.params]`. */
+  readonly params?: string;
 }): string {
-  const { url, name = 'tunnel/model', provider = 'Tunnel', prompt = 1, completion = 2 } = model;
+  const { url, name = 'tunnel/model', provider = 'Tunnel', prompt = 1, completion = 2, params = '' } = model;
   return `
 [[models]]
 name = "${name}"
@@ -59,6 +61,7 @@ completion = ${completion}
 model = "upstream-of-${provider}"
 api_base = "${url}"
 api_key = "std::env::TEST_UPSTREAM_KEY"
+${params}
 `;
 }
 

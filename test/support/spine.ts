@@ -72,6 +72,8 @@ export interface ModelBlock {
   readonly completion?: number;
   readonly contextLength?: number;
   readonly maxOutputTokens?: number;
+  /** More lines of `[models.params]`. */
+  readonly params?: string;
 }
 
 export function modelBlock(block: ModelBlock): string {
@@ -89,6 +91,7 @@ completion = ${block.completion ?? 2}
 model = "upstream-of-${block.provider}"
 api_base = "${block.url}"
 api_key = "std::env::TEST_UPSTREAM_KEY"
+${block.params ?? ''}
 `;
 }
 

@@ -1,5 +1,6 @@
 import { formatUsd } from '#billing';
-import { option, whole } from '../config-option.ts';
+import { option, textList, whole, type Option } from '../config-option.ts';
+import { show, WrongValue } from '../config-problem.ts';
 import type { ModelService } from '../config.ts';
 import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';
 import { defineBlock } from './block.ts';
@@ -8,6 +9,8 @@ import { perUnit, rates } from './rates.ts';
 
 const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embedding'];
 const TOKENS_MAX = 100_000_000;
+const FIELDS_MAX = 64;
+const FIELD = /^[A-Za-z_][\w.-]{0,63}$/;
 
 const offer = {
   ...COMMON_OPTIONS,
@@ -29,7 +32,44 @@ const offer = {
   'pricing.completion': price(COMPLETION_PRICE),
   'pricing.image': optionalPrice(INPUT_IMAGE_PRICE),
   'params.model': UPSTREAM_MODEL,
+  'params.forward': forwardedFields(),
+  'params.hidden_reasoning_max': optionalTokens(
+    'Most tokens of one answer that its usage may claim beyond what was shown, for a model that reasons and does not show it.',
+    "`0` in a provider's file; in a gateway's own file what the usage says is reasoning",
+  ),
+  'params.hidden_reasoning_usual': optionalTokens(
+    'Tokens that are charged for such reasoning where a consumer left in the middle of an answer whose usage never came.',
+    '0',
+  ),
 };
+
+function forwardedFields(): Option<'all' | readonly string[] | null> {
+  const right = 'a list of names of request fields, such as ["top_n_sigma", "chat_template_kwargs"], or "all"';
+  const { read } = textList({
+    takes: right,
+    meaning: '',
+    max: FIELDS_MAX,
+    fault: (field) => (FIELD.test(field) ? null : 'is no name of 1 to 64 letters, digits, _ . -'),
+  });
+  return option<'all' | readonly string[] | null>({
+    takes: `list of at most ${FIELDS_MAX} names, or \`"all"\``,
+    meaning:
+      'Request fields that the upstream API gets beside those of the published chat API and the usual sampling extensions. ' +
+      'A field that costs more than tokens, such as `service_tier`, is named to be had from a provider that dials in. ' +
+      'Names of the cap, such as `n_predict`, get the cap where they are listed, and are left out elsewhere.',
+    optional: { text: 'none in a provider\'s file, `"all"` in a gateway\'s own', fallback: null },
+    read: (value) => {
+      if (value === 'all') return value;
+      if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
+      return read(value);
+    },
+  });
+}
+
+function optionalTokens(meaning: string, fallback: string): Option<number | null> {
+  const { takes, read } = whole({ min: 0, max: TOKENS_MAX, default: 0, meaning: '' });
+  return option<number | null>({ takes, meaning, optional: { text: fallback, fallback: null }, read });
+}
 
 const target = {
   'params.api_base': apiBase('/chat/completions'),
@@ -45,6 +85,9 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
     const { context_length: contextLength, max_output_tokens: maxOutputTokens } = values;
     if (maxOutputTokens !== null && maxOutputTokens > contextLength)
       complain('max_output_tokens', `is more than context_length, ${contextLength}`, 'at most context_length');
+    const { 'params.forward': forward, 'params.hidden_reasoning_max': hiddenMax, 'params.hidden_reasoning_usual': hiddenUsual } = values;
+    if ((hiddenUsual ?? 0) > (hiddenMax ?? 0))
+      complain('params.hidden_reasoning_usual', `is more than params.hidden_reasoning_max, ${hiddenMax ?? 0}`, 'at most params.hidden_reasoning_max');
     return {
       rates: rates({ prompt: values['pricing.prompt'], completion: values['pricing.completion'], image: values['pricing.image'] }),
       variants: {},
@@ -54,6 +97,8 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
         maxOutputTokens,
         inputModalities: values.input_modalities,
         outputModalities: values.output_modalities,
+        ...(forward === null ? {} : { forward }),
+        ...(hiddenMax === null ? {} : { hiddenReasoning: { max: hiddenMax, usual: hiddenUsual ?? 0 } }),
       },
     };
   },
@@ -68,6 +113,12 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
       completion: formatUsd(completion ?? 0n),
       ...(image === undefined ? {} : { image: perUnit(image) }),
     },
-    params: { model: model.upstreamModel },
+    params: {
+      model: model.upstreamModel,
+      ...(model.forward === undefined ? {} : { forward: model.forward }),
+      ...(model.hiddenReasoning === undefined
+        ? {}
+        : { hidden_reasoning_max: model.hiddenReasoning.max, hidden_reasoning_usual: model.hiddenReasoning.usual }),
+    },
   }),
 });

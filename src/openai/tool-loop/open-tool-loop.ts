@@ -1,4 +1,5 @@
 import { type Catalog, type Config, GatewayError, type MicroUsd, type Pipeline, type Runs, type Speaker } from '#gateway';
+import type { ChatExchange } from '../chat-exchange.ts';
 import type { OpenChat } from '../chat-reply.ts';
 import { TOOL_ROUNDS_DEFAULT, type ChatBody, type ChatTool } from '../chat-schema.ts';
 import { toCall, type ChatContext } from '../chat-to-call.ts';
@@ -42,8 +43,15 @@ export function openToolLoop({ pipeline, config, deps, mcp, onError }: ToolLoopO
     const first: ChatBody = { ...body, tools: [...resolved.all] };
     const budget = runBudget(first, { catalog: deps.catalog, tools: resolved.named.values(), rounds, costMax: deps.budgetMax });
     const { service } = deps.catalog.resolve(body.model, 'model');
-    const about = { id: callId, model: service, stream: body.stream === true, startedAt: context.now };
-    const frames = runFrames({ pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, onError }, body, context, gone);
+    let turn: ChatExchange | null = null;
+    const about = { id: callId, model: service, stream: body.stream === true, startedAt: context.now, dropped: () => turn?.dropped ?? [] };
+    const onTurn = (exchange: ChatExchange) => void (turn = exchange);
+    const frames = runFrames(
+      { pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, onTurn, onError },
+      body,
+      context,
+      gone,
+    );
     return { about, frames };
   };
 }

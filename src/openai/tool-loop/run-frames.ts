@@ -13,6 +13,7 @@ import {
   toGatewayError,
 } from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
+import type { ChatExchange } from '../chat-exchange.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody, ChatMessage } from '../chat-schema.ts';
 import { toCall, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
@@ -33,6 +34,8 @@ export interface RunFramesOptions {
   readonly rounds: number;
   readonly budget: MicroUsd;
   readonly about: ReplyAbout;
+  /** Told of each turn of the model before it is run. */
+  readonly onTurn: (exchange: ChatExchange) => void;
   /** Told of what should not have happened. */
   readonly onError: (error: unknown) => void;
 }
@@ -160,6 +163,7 @@ async function* nextTurn(state: State, body: ChatBody, round: number): AsyncGene
     newCallId(),
   );
   exchange.callId = call.id;
+  options.onTurn(exchange);
   const turn = yield* modelTurn(call, options.pipeline.run(call, gone), { id: run.id, goesOn: texts.length > 0, first: round === 0 });
   if (turn === null) return null;
   tally.settled(call, turn.settled);

@@ -18,6 +18,9 @@ const FULL = [
     'pricing.prompt': '0.001',
     'pricing.completion': '10_000',
     'pricing.image': '0.000001',
+    'params.forward': '["top_n_sigma"]',
+    'params.hidden_reasoning_max': '9',
+    'params.hidden_reasoning_usual': '3',
   }),
   block('tools', { 'pricing.tools': '{ search = 0.000001, "a.b" = 0 }' }),
   block('agents', {
@@ -44,6 +47,7 @@ describe('a registration', () => {
     ['blocks with no more than they must have', ['models', 'tools', 'agents', 'images', 'videos'].map((table) => block(table as 'models')).join('')],
     ['a free video with a multiplier', block('videos', { 'pricing.per_second.720p': '0', 'pricing.audio_multiplier': '2' })],
     ['a video of which one resolution is free', block('videos', { 'pricing.per_second.480p': '0', 'pricing.audio_multiplier': '2' })],
+    ['a model that takes all fields', block('models', { 'params.forward': '"all"', 'params.hidden_reasoning_max': '0' })],
     ['several of a kind', block('tools') + block('tools', { name: '"acme/b"' })],
   ])('of %s says what the file said', (_what, text) => {
     const services = loadBlocks(text);

@@ -1,0 +1,107 @@
+import type { Offer } from '#gateway';
+import type { ChatBody } from './chat-schema.ts';
+import {
+  CAPS,
+  COSTLY,
+  FOR_ANOTHER_ROUTER,
+  FOR_THE_GATEWAY,
+  MINIMA,
+  MORE_COMPLETIONS,
+  plainName,
+  PUBLISHED,
+  REASONING_BOUNDS,
+  REDIRECTING,
+} from './field-names.ts';
+
+export interface ForwardedBody {
+  readonly body: Record<string, unknown>;
+  /** Names of the fields that the consumer sent and `offer` does not get, as they were written; a dot stands before a field inside of another. */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * What of a request goes to `offer`. Published fields do; others where the model lists them (`params.forward`). Whatever is listed, no field asks for
+ * more output than `completionCap`, the tokens of one completion that the lock was computed with.
+ */
+export function forwardedBody(asked: ChatBody, offer: Offer, completionCap: number): ForwardedBody {
+  const body: Record<string, unknown> = {};
+  const dropped: string[] = [];
+  for (const field of Object.keys(asked)) {
+    if (FOR_THE_GATEWAY.has(field)) continue;
+    const value = asked[field];
+    if (!PUBLISHED.has(field)) {
+      if (value === null) continue;
+      const sent = other(offer, field, value, completionCap, dropped);
+      if (sent !== undefined) body[field] = sent;
+    } else if (field === 'reasoning' || field === 'thinking') body[field] = boundedReasoning(value, completionCap);
+    else if (field === 'thinking_budget') body[field] = atMost(value, completionCap);
+    else if (field !== 'stream_options') body[field] = value;
+  }
+  // A stream without usage cannot be billed.
+  if (asked.stream === true) body['stream_options'] = { ...asked.stream_options, include_usage: true };
+  body['model'] = offer.model!.upstreamModel;
+  // Under the name that the client used.
+  const current = typeof asked.max_completion_tokens === 'number';
+  if (current) body['max_completion_tokens'] = completionCap;
+  if (!current || typeof asked.max_tokens === 'number') body['max_tokens'] = completionCap;
+  return { body, dropped };
+}
+
+/** An unpublished field as it goes to `offer`; undefined, and its name among `dropped`, where it does not. */
+function other(offer: Offer, field: string, value: unknown, cap: number, dropped: string[]): unknown {
+  const name = plainName(field);
+  const sent = goes(offer, field, name) ? bounded(field, name, value, cap, dropped, listed(offer, field)) : undefined;
+  if (sent === undefined) dropped.push(field);
+  return sent;
+}
+
+function goes(offer: Offer, field: string, name: string): boolean {
+  if (FOR_ANOTHER_ROUTER.has(field)) return false;
+  if (listed(offer, field)) return true;
+  // The operator chose the services of its own file; a provider that dials in says what it takes.
+  const own = offer.endpoint.kind === 'direct';
+  const all = (offer.model!.forward ?? (own ? 'all' : null)) === 'all';
+  return all && !REDIRECTING.has(name) && (own || !COSTLY.has(name));
+}
+
+function listed({ model }: Offer, field: string): boolean {
+  const forward = model!.forward;
+  return Array.isArray(forward) && (forward as readonly string[]).includes(field);
+}
+
+/** A field with nothing in it that asks for more than the cap; undefined for one that does. A server that listed its own name of the cap gets it. */
+function bounded(path: string, name: string, value: unknown, cap: number, dropped: string[], isListed = false): unknown {
+  if (CAPS.has(name)) return isListed ? cap : undefined;
+  if (MORE_COMPLETIONS.has(name)) return undefined;
+  if (MINIMA.has(name) || REASONING_BOUNDS.has(name)) return atMost(value, cap);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? inside(path, value as Json, cap, dropped) : value;
+}
+
+type Json = Record<string, unknown>;
+
+/** The same object where nothing in it is bounded: numbers that a double does not hold are objects here, too. */
+function inside(path: string, value: Json, cap: number, dropped: string[]): Json {
+  const kept: [string, unknown][] = [];
+  let changed = false;
+  for (const [key, member] of Object.entries(value)) {
+    const before = dropped.length;
+    const sent = bounded(`${path}.${key}`, plainName(key), member, cap, dropped);
+    if (sent === undefined) dropped.push(`${path}.${key}`);
+    else kept.push([key, sent]);
+    changed ||= sent !== member || dropped.length > before;
+  }
+  return changed ? Object.fromEntries(kept) : value;
+}
+
+function boundedReasoning(value: unknown, cap: number): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const given = value as Json;
+  const asks = Object.keys(given).filter((key) => CAPS.has(plainName(key)) || REASONING_BOUNDS.has(plainName(key)));
+  return asks.length === 0 ? value : { ...given, ...Object.fromEntries(asks.map((key) => [key, atMost(given[key], cap)])) };
+}
+
+/** Servers read numbers in texts, too; what is no number here may be one there. */
+function atMost(value: unknown, cap: number): unknown {
+  if (value === null || value === undefined) return value;
+  return typeof value === 'number' ? Math.min(value, cap) : cap;
+}

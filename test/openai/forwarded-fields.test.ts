@@ -1,0 +1,181 @@
+import { createCheck, parseJson, type Offer } from '#gateway';
+import { describe, expect, it } from 'vitest';
+import { toCall } from '../../src/openai/chat-to-call.ts';
+import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
+import { PUBLISHED } from '../../src/openai/field-names.ts';
+import { makeOffer } from './support/offers.ts';
+
+const check = createCheck<ChatBody>(chatSchema(2048));
+const valid = { model: 'acme/small', messages: [{ role: 'user', content: 'hi' }], max_tokens: 10 };
+const OURS = { ...valid, model: 'upstream-small' };
+
+const own = (forward?: 'all' | readonly string[]): Offer => makeOffer(forward === undefined ? {} : { model: { forward } });
+const dialledIn = (forward?: 'all' | readonly string[]): Offer => ({
+  ...own(forward),
+  endpoint: { kind: 'tunnel', provider: 'acme-key', basePath: '/models/acme%2Fsmall' },
+});
+const EVERY_OFFER: readonly Offer[] = [own(), own('all'), own([]), dialledIn(), dialledIn('all'), dialledIn(['n_predict', 'best_of', 'options'])];
+
+function sent(offer: Offer, more: object) {
+  const { exchange } = toCall(check(parseJson(Buffer.from(JSON.stringify({ ...valid, ...more })), { jsonDepthMax: 64, jsonKeysMax: 10_000 })), {
+    caller: { account: 'tollgate:local:dev', key: null, wallet: null },
+    requestId: 'req-1',
+    headers: {},
+    now: 0,
+    replyBytesMax: 1e6,
+    receipts: 'on-request',
+  });
+  const body = JSON.parse(exchange.request(offer).body as string) as Record<string, unknown>;
+  return { body, dropped: exchange.dropped };
+}
+
+describe('a published field', () => {
+  const values: Record<string, unknown> = {
+    logit_bias: { 5: 1 },
+    seed: 3,
+    top_k: 40,
+    reasoning: { effort: 'high', x: [1] },
+    thinking: { type: 'enabled' },
+  };
+
+  it.each(EVERY_OFFER)('goes to every offer as it came', (offer) => {
+    expect(sent(offer, values)).toEqual({ body: { ...OURS, ...values }, dropped: [] });
+    const special = [
+      'model',
+      'messages',
+      'max_tokens',
+      'max_completion_tokens',
+      'stream',
+      'stream_options',
+      'n',
+      'tools',
+      'tool_choice',
+      'user',
+      'stop',
+    ];
+    for (const field of PUBLISHED) {
+      if (special.includes(field) || field.endsWith('_penalty') || ['temperature', 'top_p', 'thinking_budget'].includes(field)) continue;
+      expect(sent(offer, { [field]: 'as it came' }), field).toEqual({ body: { ...OURS, [field]: 'as it came' }, dropped: [] });
+    }
+  });
+});
+
+describe('a field beyond', () => {
+  const odd = { chat_template_kwargs: { enable_thinking: false }, top_n_sigma: 1, 'a.b': null };
+
+  it('goes to the operator’s own models, unless they list others', () => {
+    for (const offer of [own(), own('all')])
+      expect(sent(offer, odd)).toEqual({ body: { ...OURS, chat_template_kwargs: odd.chat_template_kwargs, top_n_sigma: 1 }, dropped: [] });
+    expect(sent(own([]), odd)).toEqual({ body: OURS, dropped: ['chat_template_kwargs', 'top_n_sigma'] });
+  });
+
+  it('goes to a provider that dials in where it lists it', () => {
+    expect(sent(dialledIn(), odd)).toEqual({ body: OURS, dropped: ['chat_template_kwargs', 'top_n_sigma'] });
+    expect(sent(dialledIn(['top_n_sigma']), odd)).toEqual({ body: { ...OURS, top_n_sigma: 1 }, dropped: ['chat_template_kwargs'] });
+    expect(sent(dialledIn('all'), odd).dropped).toEqual([]);
+  });
+
+  it.each(['service_tier', 'priority', 'web_search_options', 'prediction', 'lora', 'enable_search'])(
+    '%s costs more than tokens: providers that dial in list it by name',
+    (field) => {
+      for (const offer of [dialledIn(), dialledIn('all'), dialledIn(['x'])])
+        expect(sent(offer, { [field]: 'x' })).toEqual({ body: OURS, dropped: [field] });
+      for (const offer of [own(), dialledIn([field])])
+        expect(sent(offer, { [field]: 'x' })).toEqual({ body: { ...OURS, [field]: 'x' }, dropped: [] });
+    },
+  );
+
+  it.each(['api_base', 'base_url', 'api_key', 'mock_response', 'extra_headers', 'fallbacks', 'logits_processors', 'chat_template'])(
+    '%s sends a call elsewhere or runs what it holds: every model lists it by name',
+    (field) => {
+      for (const offer of [own(), own('all'), dialledIn('all')]) expect(sent(offer, { [field]: 'x' })).toEqual({ body: OURS, dropped: [field] });
+      expect(sent(own([field]), { [field]: 'x' }).body).toHaveProperty(field, 'x');
+    },
+  );
+
+  it.each(['plugins', 'transforms', 'route', 'trace', 'preset', 'include_reasoning'])('%s is for another router, and goes nowhere', (field) => {
+    for (const offer of [...EVERY_OFFER, own([field])]) expect(sent(offer, { [field]: ['x'] })).toEqual({ body: OURS, dropped: [field] });
+  });
+
+  it('that asks the gateway for what it does is not told as dropped', () => {
+    expect(sent(own(), { usage: { include: true }, metadata: { a: 'b' }, session_id: 's', provider: {} })).toEqual({ body: OURS, dropped: [] });
+  });
+});
+
+const spellings = (name: string) => [
+  name,
+  name.replaceAll('_', '-'),
+  name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+  name.replaceAll('_', ''),
+  name.toUpperCase(),
+];
+
+describe('another name of the cap', () => {
+  it.each([
+    'n_predict',
+    'max_new_tokens',
+    'num_predict',
+    'max_output_tokens',
+    'max_length',
+    'max_gen_len',
+    'max_tokens_to_sample',
+    'tokens_to_generate',
+  ])('%s is dropped everywhere, however it is spelt, however deep it is', (name) => {
+    for (const field of spellings(name)) {
+      for (const offer of EVERY_OFFER) {
+        if (offer.model!.forward?.includes(field)) continue;
+        for (const value of [20_000, '20000', { value: 20_000 }]) expect(sent(offer, { [field]: value })).toEqual({ body: OURS, dropped: [field] });
+      }
+      expect(sent(own(), { options: { [field]: 20_000, seed: 1 } })).toEqual({
+        body: { ...OURS, options: { seed: 1 } },
+        dropped: [`options.${field}`],
+      });
+      expect(sent(dialledIn(['extra_body']), { extra_body: { options: { [field]: 1 } } })).toEqual({
+        body: { ...OURS, extra_body: { options: {} } },
+        dropped: [`extra_body.options.${field}`],
+      });
+    }
+  });
+
+  it('gets the cap where the model lists it', () => {
+    expect(sent(dialledIn(['n_predict']), { n_predict: 20_000 })).toEqual({ body: { ...OURS, n_predict: 10 }, dropped: [] });
+    expect(sent(own(['n_predict']), { n_predict: '1' })).toEqual({ body: { ...OURS, n_predict: 10 }, dropped: [] });
+  });
+
+  it('inside of what a schema or a grammar holds is none', () => {
+    const guided = {
+      guided_json: { properties: { max_length: { type: 'integer' } }, maxLength: 5 },
+      response_format: { json_schema: { maxLength: 3 } },
+    };
+    expect(sent(dialledIn(), guided)).toEqual({ body: { ...OURS, ...guided }, dropped: [] });
+  });
+});
+
+describe('a field that makes more output than is priced', () => {
+  it.each(['best_of', 'use_beam_search', 'num_beams', 'num_return_sequences', 'n_cmpl', 'candidateCount'])('%s is dropped everywhere', (field) => {
+    for (const offer of [...EVERY_OFFER, own([field])]) expect(sent(offer, { [field]: 64 })).toEqual({ body: OURS, dropped: [field] });
+  });
+
+  it.each(['min_tokens', 'min_new_tokens', 'thinking_budget_tokens', 'reasoning_budget'])('%s is at most the cap', (field) => {
+    expect(sent(own(), { [field]: 20_000 }).body).toHaveProperty(field, 10);
+    expect(sent(own(), { [field]: '20000' }).body).toHaveProperty(field, 10);
+    expect(sent(own(), { [field]: 3 }).body).toHaveProperty(field, 3);
+    expect(sent(dialledIn(), { [field]: 3 })).toEqual({ body: OURS, dropped: [field] });
+  });
+
+  it('reasoning is at most the cap', () => {
+    expect(
+      sent(dialledIn(), {
+        reasoning: { effort: 'low', max_tokens: 20_000 },
+        thinking: { type: 'enabled', budget_tokens: 20_000 },
+        thinking_budget: 9_999,
+      }).body,
+    ).toEqual({
+      ...OURS,
+      reasoning: { effort: 'low', max_tokens: 10 },
+      thinking: { type: 'enabled', budget_tokens: 10 },
+      thinking_budget: 10,
+    });
+    expect(sent(dialledIn(), { reasoning: { max_tokens: 7 } }).body['reasoning']).toEqual({ max_tokens: 7 });
+  });
+});
