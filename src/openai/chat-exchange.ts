@@ -13,6 +13,8 @@ export interface ChatExchangeOptions {
   /** Epoch seconds. */
   readonly created: number;
   readonly replyBytesMax: number;
+  /** See ReplyContext. */
+  readonly readFor?: string | undefined;
 }
 
 /** The native side of a chat call. */
@@ -34,7 +36,7 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   '__proto__',
 ]);
 
-export function createChatExchange({ body, size, requestId, created, replyBytesMax }: ChatExchangeOptions): ChatExchange {
+export function createChatExchange({ body, size, requestId, created, replyBytesMax, readFor }: ChatExchangeOptions): ChatExchange {
   const stream = body.stream === true;
   let forwarded: ChatBody | null = null;
   // Nearly every call is sent to one offer once.
@@ -74,6 +76,7 @@ export function createChatExchange({ body, size, requestId, created, replyBytesM
         size,
         created,
         replyBytesMax,
+        ...(readFor === undefined ? {} : { readFor }),
       };
       return stream ? createChatStreamReader(context) : createChatReplyReader(context);
     },
