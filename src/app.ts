@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { audit, countHeldLocks, createLedger, createPriceBook, createReceiptSigner, expireOrphans, type AuditReport, type Ledger } from '#billing';
+import { audit, createLedger, createPriceBook, createReceiptSigner, expireOrphans, type AuditReport, type Ledger } from '#billing';
 import { connectRedis, openDatabase, type Database } from '#store';
 import {
   allowPages,
   clientAddress,
   countAnswers,
-  countLiveTasks,
   createArrivals,
   createAttempts,
   createAuthenticator,
@@ -23,13 +22,13 @@ import {
   createKeyStore,
   createLockPayments,
   createLogger,
-  createMetrics,
   createNonces,
   createPipeline,
   createProtectedResource,
   createRateLimiter,
   createRatePolicies,
   createRegistry,
+  createReplyMemory,
   createRetryBudget,
   createRouter,
   createRuns,
@@ -63,7 +62,8 @@ import { closeGracefully } from './app-close.ts';
 import { openCluster } from './app-cluster.ts';
 import { operatorRoutes } from './app-operator.ts';
 import { pageRoutes } from './app-pages.ts';
-import { hasPayments, openPayments, type OpenPayments } from './app-payments.ts';
+import { openPayments, type OpenPayments } from './app-payments.ts';
+import { openMetrics } from './app-metrics.ts';
 import { openProtocols } from './app-protocols.ts';
 import { openSweeper } from './app-sweep.ts';
 import { openTasks } from './app-tasks.ts';
@@ -121,14 +121,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     let tunnels: Tunnels | null = null;
     let tools: Mcp | null = null;
     let funds: OpenPayments | null = null;
-    const metrics = createMetrics({
-      locksHeld: () => countHeldLocks(database),
-      tunnels: () => tunnels?.count() ?? { connections: 0, streams: 0 },
-      tasksLive: () => countLiveTasks(database),
-      mcp: () => tools?.counts() ?? { sessions: 0, heldCalls: 0, listens: 0 },
-      funds: hasPayments(config) ? async () => (await funds?.figures()) ?? { chains: [], open: [] } : undefined,
-      now,
-    });
+    const metrics = openMetrics({ config, database, tunnels: () => tunnels, tools: () => tools, funds: () => funds, now });
     const ledger = await createLedger({ database, now, onBatch: (batch) => metrics.ledgerBatch(batch) });
     cleanUp.push(() => ledger.close());
     // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
@@ -255,7 +248,16 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => upstream.close());
 
     const bill = openBilling({ config, ledger, payments: lockPayments, receipts, observer, health, limiter, policies, logger, graceMs, now });
-    const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now: elapsed }), observer, now: elapsed });
+    const replyMemory = createReplyMemory(config.upstream);
+    const execute = createExecute({
+      replyMemory,
+      upstream,
+      health,
+      router,
+      retryBudget: createRetryBudget({ now: elapsed }),
+      observer,
+      now: elapsed,
+    });
     const pipeline = createPipeline({
       authenticate,
       limiter,

@@ -1,5 +1,8 @@
 import {
+  ANSWER_LIMITS,
   isObject,
+  OWN_TURN_BYTES,
+  ownTurn,
   readEventData,
   readReply,
   readText,
@@ -38,6 +41,7 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
   if (hasEvents(reply)) {
     for await (const { data, event } of readEventData(reply, bytesMax)) {
       if (data === '') continue;
+      if (data.length > OWN_TURN_BYTES) await ownTurn();
       const value = parse(data, status);
       if (event === 'error') yield { kind: 'error', error: errorOf(value, status) };
       else yield { kind: 'result', text: data, value };
@@ -45,6 +49,7 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
     return;
   }
   const text = await readText(reply, bytesMax);
+  if (text.length > OWN_TURN_BYTES) await ownTurn();
   // Deleting a configuration has an empty answer.
   const value = text === '' && status < 300 ? {} : parse(text, status);
   if (status >= 400) return yield { kind: 'error', error: errorOf(value, status) };
@@ -74,11 +79,10 @@ const MESSAGE_CHARS_MAX = 4_096;
 const BY_REASON: ReadonlyMap<unknown, number> = new Map(Object.values(A2A_ERRORS).map(({ reason, code }) => [reason, code]));
 
 const UNGUARDED_MAX = 16 * 1024;
-const LIMITS = { jsonDepthMax: 256, jsonKeysMax: 200_000, jsonElementsMax: 1_000_000 };
 
 function parse(text: string, status: number): unknown {
   try {
-    if (text.length > UNGUARDED_MAX) guardStructure(Buffer.from(text), LIMITS);
+    if (text.length > UNGUARDED_MAX) guardStructure(Buffer.from(text), ANSWER_LIMITS);
     return JSON.parse(text);
   } catch (error) {
     throw broken(status >= 400 ? `the agent answered with status ${status}` : 'the agent answered with what is no JSON', status, error);

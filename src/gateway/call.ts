@@ -218,6 +218,10 @@ export interface ReplyReader {
   data(chunk: Uint8Array, following?: number): Uint8Array | null;
   /** The reply is complete. Throws UpstreamFailure when it ended too early. */
   end(): ReplyEnd;
+  /** Asked before `end`, where it is there: of a reply that takes long to read, its end, made by another thread. Null: call `end`. Rejects as `end` throws. */
+  endElsewhere?(): Promise<ReplyEnd> | null;
+  /** Bytes of the reply that it keeps until its end; absent where it passes them on. */
+  readonly kept?: number | undefined;
   /** The reply was cut by us (client gone and drain bound reached): what was produced so far, as measured. */
   cut(): ReplyEnd;
   /** True once no further byte can change the end (`[DONE]`, or output past the budget): call `end()` at once and let the rest go. */

@@ -146,6 +146,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       callTimeoutMs: values['upstream.call_timeout_ms'],
       attemptsMax: values['upstream.attempts_max'],
       replyBytesMax: values['upstream.reply_bytes_max'],
+      repliesBytesMax: values['upstream.replies_bytes_max'],
       connectionsMax: values['upstream.connections_max'],
       priceSpreadMax: values['upstream.price_spread_max'],
       cooldownMs: values['upstream.cooldown_ms'],

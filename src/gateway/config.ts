@@ -85,6 +85,8 @@ export interface UpstreamConfig {
   readonly callTimeoutMs: number;
   readonly attemptsMax: number;
   readonly replyBytesMax: number;
+  /** Of all unfinished replies together. */
+  readonly repliesBytesMax: number;
   readonly connectionsMax: number;
   /** How many times the usual price a call may cost whose consumer said nothing of it. */
   readonly priceSpreadMax: number;

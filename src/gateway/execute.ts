@@ -12,6 +12,7 @@ import {
   type UpstreamRequest,
 } from './call.ts';
 import type { CallObserver } from './observe/observer.ts';
+import type { ReplyMemory } from './reply/reply-memory.ts';
 import { createBlame, type Blame } from './routing/blame.ts';
 import type { RetryBudget } from './routing/retry-budget.ts';
 import type { Health, Router } from './routing/router.ts';
@@ -23,6 +24,8 @@ export interface ExecuteOptions {
   readonly router: Router;
   readonly retryBudget: RetryBudget;
   readonly observer: CallObserver;
+  /** Absent: what replies keep in memory is not counted. */
+  readonly replyMemory?: ReplyMemory;
   /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
 }
@@ -46,6 +49,10 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
   const abortAll = (reason: Error) => {
     for (const exchange of running.exchanges) exchange.abort(reason);
   };
+  const forget = () => {
+    for (const exchange of running.exchanges) exchange.memory?.release();
+    running.exchanges.length = 0;
+  };
   const stop = (reason: Error) => {
     running.stopped ??= reason;
     abortAll(reason);
@@ -55,6 +62,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
     if (running.stopped) throw running.stopped;
     const traced = observer.upstreamHeaders(call);
     const exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, last);
+    if (options.replyMemory) exchange.memory = options.replyMemory.open(call.caller.account, offer.provider.id);
     running.exchanges.push(exchange);
     // A conversation may send what it does not wait for.
     exchange.head.catch(() => {});
@@ -141,8 +149,9 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
             handedOut = false;
           }
           if (reader.finished) break;
+          if (reader.kept !== undefined) await reply.memory?.keeps(reader.kept);
         }
-        const end = reader.end();
+        const end = (await reader.endElsewhere?.()) ?? reader.end();
         complete = end.outcome !== 'over_cap';
         if (complete) reply.discard();
         const now = options.now();
@@ -181,7 +190,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         }
         if (!(error instanceof UpstreamFailure)) throw error;
         abortAll(error);
-        running.exchanges.length = 0;
+        forget();
         if (error.blame === 'provider') (blame ??= createBlame(health, call)).failed(candidate, startedAt, error);
         observer.attemptFailed(call, offer, error);
         if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) {
@@ -195,6 +204,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
     signal.removeEventListener('abort', leave);
     // A consumer that returned early leaves no exchange behind. After a complete reply this is without effect.
     if (!complete) abortAll(CALL_OVER);
+    forget();
   }
 
   function flag(offer: Offer, { flags }: ReplyEnd): void {

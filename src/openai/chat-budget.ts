@@ -1,7 +1,8 @@
 import { GatewayError, type Offer, type Usage } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
 import type { UnseenTokens } from './chat-usage.ts';
-import { promptTokensMax, tokensOf, type PromptSize } from './prompt-size.ts';
+import { promptTokensMax, type PromptSize } from './prompt-size.ts';
+import { tokensOf } from './tokens-of.ts';
 
 /** The most that one call can use at one offer. What is locked, what is asked for upstream and what a claim of usage is held against. */
 export interface ChatBudget {

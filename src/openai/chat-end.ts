@@ -9,6 +9,8 @@ export interface ReplyContext extends UsageBounds {
   /** Epoch seconds, for replies that do not say when they were made. */
   readonly created: number;
   readonly replyBytesMax: number;
+  /** The account that a large reply is read for, in another thread; absent where the reply is wanted as an object, and so has to be read here. */
+  readonly readFor?: string;
 }
 
 /** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */
@@ -16,6 +18,8 @@ export interface ChatTail {
   /** Bytes that go out before it. */
   readonly before: Uint8Array | null;
   readonly body: Record<string, unknown>;
+  /** In place of `body`, of a large reply: its JSON without `usage` and without the last brace. It has at least one member. */
+  readonly written?: Uint8Array;
   /** The `usage` that `body` gets, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
   /** More of what `usage.cost_details` says. */

@@ -14,6 +14,8 @@ export interface ChatExchangeOptions {
   /** Epoch seconds. */
   readonly created: number;
   readonly replyBytesMax: number;
+  /** See ReplyContext. */
+  readonly readFor?: string | undefined;
 }
 
 /** The native side of a chat call. */
@@ -24,7 +26,7 @@ export interface ChatExchange extends Exchange {
   readonly dropped: readonly string[];
 }
 
-export function createChatExchange({ body, size, requestId, created, replyBytesMax }: ChatExchangeOptions): ChatExchange {
+export function createChatExchange({ body, size, requestId, created, replyBytesMax, readFor }: ChatExchangeOptions): ChatExchange {
   const stream = body.stream === true;
   // Nearly every call is sent to one offer once.
   let serialisedFor: Offer | null = null;
@@ -64,6 +66,7 @@ export function createChatExchange({ body, size, requestId, created, replyBytesM
         created,
         replyBytesMax,
         unseen: unseenTokens(offer),
+        ...(readFor === undefined ? {} : { readFor }),
       };
       return stream ? createChatStreamReader(context) : createChatReplyReader(context);
     },

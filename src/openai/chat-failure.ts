@@ -1,4 +1,4 @@
-import { UpstreamFailure } from '#gateway';
+import { UpstreamFailure } from '#gateway/replies';
 
 /** Statuses that refuse the request itself: another provider would refuse it too, and the consumer should see why. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);

@@ -1,17 +1,13 @@
-import { GatewayError, parseJson, type JsonLimits, type ReplyReader } from '#gateway';
-import { completeEnd, cutEnd, type Produced, type ReplyContext } from './chat-end.ts';
-import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';
-import { otherBytes, textBytes } from './message-text.ts';
-import { cutChoices } from './output-bound.ts';
-
-type Json = Record<string, unknown>;
-
-/** Providers' replies may be larger than requests: log probabilities alone are a dozen keys a token. */
-const REPLY_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000, repairText: true };
+import type { ReplyReader } from '#gateway';
+import { cutEnd, type ReplyContext } from './chat-end.ts';
+import { malformed, retryAfterOf, toFailure } from './chat-failure.ts';
+import { createCollector } from './chat-reply-collector.ts';
+import { endHere } from './whole-reply.ts';
+import { endInWorker } from './whole-reply-elsewhere.ts';
 
 /** Reads a reply that is one JSON object. Nothing goes out before its end, so that a failed reply can be retried elsewhere. */
 export function createChatReplyReader(context: ReplyContext): ReplyReader {
-  const collected = createCollector(context.replyBytesMax);
+  const collected = createCollector(context);
   let retryAfterS: number | undefined;
 
   return {
@@ -26,10 +22,11 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
       collected.push(chunk);
       return null;
     },
-    end() {
-      const produced = readCompletion(context, parseReply(collected.take()));
-      return completeEnd(context, produced);
+    get kept() {
+      return collected.bytes;
     },
+    endElsewhere: () => endInWorker(context, collected, 'completion'),
+    end: () => endHere(context, collected.take(), 'completion'),
     cut() {
       return cutEnd(context, {
         body: {},
@@ -57,81 +54,6 @@ export function checkHead(status: number, headers: Readonly<Record<string, strin
 export function contentTypeOf(headers: Readonly<Record<string, string | string[] | undefined>>): string {
   const type = headers['content-type'];
   return typeof type === 'string' ? type.toLowerCase() : '';
-}
-
-/** Keeps the chunks of a body up to `bytesMax`; beyond it push throws UpstreamFailure. */
-export function createCollector(bytesMax: number) {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  return {
-    push(chunk: Uint8Array): void {
-      bytes += chunk.byteLength;
-      if (bytes > bytesMax) throw malformed(`its reply is larger than ${bytesMax} bytes`);
-      chunks.push(chunk);
-    },
-    take: (): Buffer => {
-      const only = chunks[0];
-      if (chunks.length !== 1 || !only) return Buffer.concat(chunks);
-      return Buffer.isBuffer(only) ? only : Buffer.from(only.buffer, only.byteOffset, only.byteLength);
-    },
-  };
-}
-
-/** Parses a provider's JSON. Throws UpstreamFailure on anything but an object, and on an object that reports an error. */
-export function parseReply(bytes: Uint8Array): Json {
-  let parsed: unknown;
-  try {
-    parsed = parseJson(bytes, REPLY_LIMITS);
-  } catch (error) {
-    if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
-    throw error;
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw malformed('its reply is no JSON object');
-  const reply = parsed as Json;
-  if (reply['error']) throw failedByItsOwnWords(reply['error']);
-  return reply;
-}
-
-/** Checks and completes a whole completion, in place. Throws UpstreamFailure when it has no choices with messages. */
-export function readCompletion(context: ReplyContext, reply: Json): Produced {
-  const { choices } = reply;
-  if (!Array.isArray(choices) || choices.length === 0) throw malformed('its reply has no choices');
-  const finishReasons: string[] = [];
-  let outputBytes = 0;
-  let unworded = 0;
-  choices.forEach((item: unknown, position) => {
-    const choice = item as Json | null;
-    const message = choice?.['message'];
-    if (typeof choice !== 'object' || choice === null || typeof message !== 'object' || message === null)
-      throw malformed('its reply has a choice without a message');
-    if (typeof choice['index'] !== 'number') choice['index'] = position;
-    // Some providers put the reason beside the choices.
-    if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string') choice['finish_reason'] = reply['finish_reason'];
-    choice['finish_reason'] ??= null;
-    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') finishReasons.push(choice['finish_reason']);
-    outputBytes += textBytes(message as Json);
-    unworded += otherBytes(message as Json);
-  });
-  if (reply['finish_reason'] !== undefined) reply['finish_reason'] = undefined;
-  const claim = reply['usage'];
-  reply['id'] = context.callId;
-  reply['object'] = 'chat.completion';
-  if (typeof reply['created'] !== 'number') reply['created'] = context.created;
-  reply['model'] = context.service;
-  const cut = cutChoices(choices as Json[], outputBytes, context.budget.completionTokensMax);
-  const { id, object, created, model } = reply;
-  const body = cut === null ? reply : { id, object, created, model, choices: cut };
-  return {
-    body,
-    before: null,
-    claim,
-    outputBytes,
-    otherBytes: unworded,
-    finishReasons,
-    choices: choices.length,
-    malformed: false,
-    overCap: cut !== null,
-  };
 }
 
 /** Of a JSON reply that was cut: what follows the first key of content. */

@@ -67,17 +67,19 @@ async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unkn
     const { value } = next;
     if (value.type === 'head') provider = value.provider.name;
     if (value.type !== 'settled') continue;
-    const body = Buffer.from(JSON.stringify(withUsage(value, false)));
+    const { written } = value.tail as ChatTail;
+    const rest = Buffer.from(written ? restWithUsage(value, false) : JSON.stringify(withUsage(value, false)));
     sink.head(200, {
       'content-type': 'application/json; charset=utf-8',
-      'content-length': body.length,
+      'content-length': rest.length + (written?.byteLength ?? 0),
       'x-generation-id': about.id,
       ...(provider === '' ? {} : { 'x-provider': provider }),
       ...droppedHeader(about),
       'x-cost-usd': formatUsd(value.settlement.charged),
       ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
     });
-    sink.end(body);
+    if (written) sink.write(written);
+    sink.end(rest);
     return;
   }
 }
@@ -145,22 +147,35 @@ async function writeStream(
 
 /** The reply's own end, with what it used and cost. */
 function withUsage(settled: SettledFrame, stream: boolean): Record<string, unknown> {
-  const { body, usage, costDetails } = settled.tail as ChatTail;
+  const { body } = settled.tail as ChatTail;
+  body['usage'] = usageWithCost(settled, stream);
+  return body;
+}
+
+/** What completes the text of a large reply. */
+const restWithUsage = (settled: SettledFrame, stream: boolean): string => `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
+
+function usageWithCost(settled: SettledFrame, stream: boolean): Record<string, unknown> {
+  const { usage, costDetails } = settled.tail as ChatTail;
   const { charged, fee } = settled.settlement;
   const details: Record<string, unknown> = { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee), ...costDetails };
   // An agent may have made calls of its own, paid from the same lock.
   if (settled.runCost !== undefined) details['run_cost_usd'] = formatUsd(settled.runCost);
   // A stream's headers are long gone, so its receipt comes with its last chunk.
   if (stream && settled.receipt !== null) details['receipt'] = settled.receipt;
-  body['usage'] = { ...usage, cost: toUsdNumber(charged), cost_details: details };
-  return body;
+  return { ...usage, cost: toUsdNumber(charged), cost_details: details };
 }
 
 function lastBytes(settled: SettledFrame): Buffer {
-  const { before } = settled.tail as ChatTail;
-  const last = Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}\n\ndata: [DONE]\n\n`);
+  const { before, written } = settled.tail as ChatTail;
+  const last = written
+    ? Buffer.concat([DATA, written, Buffer.from(`${restWithUsage(settled, true)}${DONE}`)])
+    : Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}${DONE}`);
   return before ? Buffer.concat([before, last]) : last;
 }
+
+const DATA = Buffer.from('data: ');
+const DONE = '\n\ndata: [DONE]\n\n';
 
 /** The frame that ends a failed stream: `[DONE]` does not follow it, as the reply is not complete. */
 function errorEvent({ id, model, startedAt }: ReplyAbout, error: unknown): Buffer {

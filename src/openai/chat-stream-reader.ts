@@ -2,12 +2,15 @@ import { GatewayError, parseJson, type JsonLimits, type ReplyReader } from '#gat
 import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';
-import { checkHead, contentTypeOf, createCollector, parseReply, partialContentBytes, readCompletion } from './chat-reply-reader.ts';
+import { createCollector, type Collector } from './chat-reply-collector.ts';
+import { checkHead, contentTypeOf, partialContentBytes } from './chat-reply-reader.ts';
 import { applyTemplate, learnTemplate, type ChunkTemplate } from './chunk-template.ts';
 import { otherBytes, textBytes } from './message-text.ts';
 import { cutDeltas, NO_RUN_BYTES, outputBytesMax, runDiscount, runDiscountOf } from './output-bound.ts';
 import { createSseScanner, SseError } from './sse.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
+import { endHere } from './whole-reply.ts';
+import { endInWorker } from './whole-reply-elsewhere.ts';
 
 type Json = Record<string, unknown>;
 
@@ -57,7 +60,7 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
   let failed = false;
   let retryAfterS: number | undefined;
   /** Set when the provider answers a request for a stream with one JSON object. */
-  let whole: ReturnType<typeof createCollector> | null = null;
+  let whole: Collector | null = null;
 
   function onEvent(bytes: Buffer, start: number, end: number): boolean {
     for (const template of templates) {
@@ -223,7 +226,7 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
     head(status, headers) {
       retryAfterS = retryAfterOf(headers['retry-after']);
       checkHead(status, headers);
-      if (contentTypeOf(headers).includes('json')) whole = createCollector(context.replyBytesMax);
+      if (contentTypeOf(headers).includes('json')) whole = createCollector(context);
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
     data(chunk, following = 0) {
@@ -241,8 +244,12 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
       }
       return following > 0 ? null : output.take();
     },
+    get kept() {
+      return whole?.bytes;
+    },
+    endElsewhere: () => whole && endInWorker(context, whole, 'chunk'),
     end() {
-      if (whole) return completeEnd(context, asChunk(readCompletion(context, parseReply(whole.take()))));
+      if (whole) return endHere(context, whole.take(), 'chunk');
       if (!doneSeen && !overCap) reading(() => scanner.end());
       if (overCap) return overCapEnd(context, produced());
       if (chunks === 0) throw malformed('it ended the stream without a reply');
@@ -301,14 +308,4 @@ const argumentsOf = (delta: Json): Json | undefined => (delta['tool_calls'] as J
 
 function copyMissing(from: Json, to: Json): void {
   for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
-}
-
-/** A whole completion as the one chunk of a stream. */
-function asChunk(produced: Produced): Produced {
-  const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
-    const { tool_calls: calls, ...delta } = message as Json;
-    const indexed = Array.isArray(calls) ? { tool_calls: (calls as Json[]).map((call, index) => ({ index, ...call })) } : {};
-    return { ...choice, delta: { ...delta, ...indexed } };
-  });
-  return { ...produced, body: { ...produced.body, object: 'chat.completion.chunk', choices } };
 }

@@ -26,6 +26,8 @@ export interface ChatContext {
   readonly now: number;
   readonly replyBytesMax: number;
   readonly receipts: 'always' | 'on-request';
+  /** The reply is read by the gateway itself and not written to a client: it comes as an object, and is no larger than 2 MiB. */
+  readonly asObject?: boolean;
 }
 
 const SESSION_ID_MAX = 256;
@@ -40,6 +42,7 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
     requestId: context.requestId,
     created: Math.floor(context.now / 1000),
     replyBytesMax: context.replyBytesMax,
+    readFor: context.asObject ? undefined : context.caller.account,
   });
   const session = sessionOf(body, context.headers);
   const traceparent = context.headers['traceparent'];

@@ -1,6 +1,7 @@
 import type { ProviderFlag, Usage } from '#gateway';
 import type { ChatBudget } from './chat-budget.ts';
-import { tokensOf, type PromptSize } from './prompt-size.ts';
+import type { PromptSize } from './prompt-size.ts';
+import { tokensOf } from './tokens-of.ts';
 
 /** What a provider's `usage` is worth: a claim, held against what the call was allowed to use. */
 export interface ChatUsage {

@@ -40,6 +40,7 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
         now: now(),
         replyBytesMax: config.upstream.replyBytesMax,
         receipts: 'on-request',
+        asObject: true,
       });
       const spoken: Exchange = {
         request: (offer) => exchange.request(offer),

@@ -19,8 +19,6 @@ const TOKENS_PER_CALL = 64;
 const TOKENS_OF_TOOLS = 512;
 /** An image is billed by its tokens where it has no price of its own, and reported among the prompt's tokens in either case. */
 const TOKENS_PER_IMAGE = 2048;
-/** What a token is in bytes on average, where a measure is wanted instead of a bound. */
-export const BYTES_PER_TOKEN = 4;
 
 /** Fields of a body that no provider makes prompt tokens of. Any other field may be passed through, and some servers put it before the model (documents, a template). */
 const NO_PROMPT: ReadonlySet<string> = new Set([
@@ -103,11 +101,6 @@ export function promptTokensMax(size: PromptSize, contextLength: number): number
   const tokens =
     size.bytes + TOKENS_PER_CALL + size.messages * TOKENS_PER_MESSAGE + size.images * TOKENS_PER_IMAGE + (size.tools ? TOKENS_OF_TOOLS : 0);
   return Math.min(tokens, contextLength);
-}
-
-/** About how many tokens `bytes` of text are. */
-export function tokensOf(bytes: number): number {
-  return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
 /** Text and structures; a number or a switch is no text. */

@@ -37,7 +37,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       '@noble/hashes',
     ],
   },
-  openai: { rooms: ['gateway'], packages: ['fastify', '@fastify/*'] },
+  // The second face is for the worker that reads large replies, which would load a gateway by the first.
+  openai: { rooms: ['gateway', 'gateway/replies'], packages: ['fastify', '@fastify/*'] },
   media: { rooms: ['gateway'], packages: ['fastify', '@fastify/*'] },
   mcp: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', '@modelcontextprotocol/*'] },
   a2a: { rooms: ['gateway'], packages: ['fastify', '@fastify/*', '@a2a-js/*'] },

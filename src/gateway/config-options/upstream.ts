@@ -17,7 +17,19 @@ export const UPSTREAM_OPTIONS = {
     meaning: 'Longest duration of a whole call, all attempts together.',
   }),
   'upstream.attempts_max': whole({ min: 1, max: 3, default: 3, meaning: 'Most providers that one call is tried at.' }),
-  'upstream.reply_bytes_max': whole({ min: KIB, max: 1024 * MIB, default: 64 * MIB, meaning: 'Largest reply of a provider.' }),
+  'upstream.reply_bytes_max': whole({
+    min: KIB,
+    max: 1024 * MIB,
+    default: 8 * MIB,
+    meaning: 'Largest reply of a provider, or event of one that is streamed.',
+  }),
+  'upstream.replies_bytes_max': whole({
+    min: MIB,
+    max: 64 * 1024 * MIB,
+    default: 128 * MIB,
+    meaning:
+      'Bytes of unfinished replies above 64 KiB that are kept at once. Replies to one account, and of one provider, get a quarter; what does not fit waits up to 10 s, then fails with 503.',
+  }),
   'upstream.connections_max': whole({ min: 1, max: 65_535, default: 1_024, meaning: 'Most connections to one provider address.' }),
   'upstream.price_spread_max': whole({
     min: 1,

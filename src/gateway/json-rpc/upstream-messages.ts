@@ -1,5 +1,6 @@
 import { UpstreamFailure } from '../call.ts';
 import { guardStructure } from '../json-guard.ts';
+import { OWN_TURN_BYTES, ownTurn } from '../reply/own-turn.ts';
 import { createEventReader, type SseEvent } from '../reply/event-reader.ts';
 import type { UpstreamReply } from '../upstream/upstream.ts';
 import { parseMessage, type JsonRpcMessage } from './message.ts';
@@ -38,13 +39,16 @@ export function hasEvents({ status, headers }: UpstreamReply): boolean {
 /** The whole body of a reply, as text that can be parsed without holding everybody up. Throws UpstreamFailure where it is too large. */
 export async function readText(reply: UpstreamReply, bytesMax: number): Promise<string> {
   const body = await readAll(reply, bytesMax);
+  if (body.byteLength > OWN_TURN_BYTES) await ownTurn();
   guard(body, reply.status);
   return body.toString('utf8');
 }
 
 /** The message of a reply that is one. Throws as readReply does. */
 export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
-  const message = parseMessage(await readText(reply, bytesMax));
+  const text = await readText(reply, bytesMax);
+  if (text.length > OWN_TURN_BYTES) await ownTurn();
+  const message = parseMessage(text);
   if (!message)
     throw broken(
       reply.status >= 400 ? `the provider answered with status ${reply.status}` : 'the provider answered with no JSON-RPC message',
@@ -56,6 +60,8 @@ export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<R
 /** Whole events of a reply as they arrive; `data` has no more structure than is read. Throws UpstreamFailure for what is too large. */
 export async function* readEventData(reply: UpstreamReply, bytesMax: number): AsyncGenerator<SseEvent, void, undefined> {
   const reader = createEventReader({ bytesMax });
+  /** Bytes since the last event. */
+  let kept = 0;
   for (;;) {
     const chunks = await reply.read();
     let events;
@@ -66,11 +72,14 @@ export async function* readEventData(reply: UpstreamReply, bytesMax: number): As
     }
     yield* events;
     if (chunks === null) return;
+    kept = events.length > 0 ? 0 : chunks.reduce((sum, { byteLength }) => sum + byteLength, kept);
+    await reply.memory?.keeps(kept);
   }
 }
 
 async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
   for await (const { data, raw, id, retry } of readEventData(reply, bytesMax)) {
+    if (data.length > OWN_TURN_BYTES) await ownTurn();
     const message = data === '' ? null : parseGuarded(data, reply.status);
     if (data !== '' && !message) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
     yield message ? { message, raw, eventId: id } : { message: null, raw, eventId: id, retryMs: retry };
@@ -85,13 +94,13 @@ export function parseGuarded(data: string, status: number): ReturnType<typeof pa
 
 /** What is shorter cannot have much structure. */
 const UNGUARDED_MAX = 16 * 1024;
-/** A tool's answer may be large. Beyond this, reading it would hold up everybody's calls: 10 MB of brackets take seconds. */
-const LIMITS = { jsonDepthMax: 256, jsonKeysMax: 200_000, jsonElementsMax: 1_000_000 };
+/** A tool's answer may be large. Beyond this, reading it would hold up everybody's calls: 20,000 keys take some 30 ms. */
+export const ANSWER_LIMITS = { jsonDepthMax: 256, jsonKeysMax: 20_000, jsonElementsMax: 200_000 } as const;
 
 function guard(body: Buffer, status: number): void {
   if (body.byteLength <= UNGUARDED_MAX) return;
   try {
-    guardStructure(body, LIMITS);
+    guardStructure(body, ANSWER_LIMITS);
   } catch (error) {
     throw broken('the answer of the provider has too much structure', status, error);
   }
@@ -108,6 +117,7 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
       bytes += chunk.byteLength;
     }
     if (bytes > bytesMax) throw broken('the answer of the provider is too large', reply.status);
+    await reply.memory?.keeps(bytes);
   }
 }
 

@@ -1,6 +1,7 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders as Http2Headers, type IncomingHttpStatusHeader } from 'node:http2';
 import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamFailure } from '../call.ts';
+import type { ReplyHold } from '../reply/reply-memory.ts';
 import { CALL_OVER, type UpstreamExchange, type UpstreamReply } from './upstream.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
@@ -34,6 +35,7 @@ export interface Patience {
  */
 export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   readonly head: Promise<UpstreamReply>;
+  memory?: ReplyHold;
   status = 0;
   headers: IncomingHttpHeaders = {};
   readonly #owner: ExchangeOwner;

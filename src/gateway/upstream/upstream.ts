@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
+import type { ReplyHold } from '../reply/reply-memory.ts';
 import { UpstreamFailure, type DirectEndpoint, type Endpoint, type UpstreamRequest } from '../call.ts';
 
 /** One upstream reply as it arrives. */
 export interface UpstreamReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** What the reply keeps in memory is counted here by whoever collects it; absent where nobody counts. */
+  memory?: ReplyHold;
   /** What has arrived of the body since the last read, at least one piece; null at its end. Throws UpstreamFailure when the reply breaks. */
   read(): Promise<readonly Uint8Array[] | null>;
   /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */
@@ -16,6 +19,8 @@ export interface UpstreamReply {
 export interface UpstreamExchange {
   /** Resolves with the response head; rejects with UpstreamFailure when there is none, or with the reason of `abort`. */
   readonly head: Promise<UpstreamReply>;
+  /** The memory of its reply. */
+  memory?: ReplyHold;
   /** Stops the exchange at any time: the head, a pending or a later read fails with `reason`. Without effect once it has ended. */
   abort(reason: Error): void;
   /** The call is over: unless the rest of the reply was discarded, the exchange is stopped where it has not ended. */
@@ -93,6 +98,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
 /** Turns undici's callbacks into a head promise and pulled reads, with a bounded queue between. */
 class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, UpstreamReply {
   readonly head: Promise<UpstreamReply>;
+  memory?: ReplyHold;
   status = 0;
   headers: IncomingHttpHeaders = {};
   #controller: Dispatcher.DispatchController | null = null;

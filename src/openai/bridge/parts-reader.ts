@@ -19,6 +19,9 @@ export function createPartsReader(reader: ReplyReader): ReplyReader {
     get finished() {
       return reader.finished ?? false;
     },
+    get kept() {
+      return reader.kept;
+    },
     head: (status, headers) => reader.head(status, headers),
     failure: (status, body) => reader.failure(status, body),
     data: (chunk, following) => spoken(reader.data(chunk, following)),

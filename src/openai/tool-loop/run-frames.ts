@@ -157,7 +157,7 @@ async function* nextTurn(state: State, body: ChatBody, round: number): AsyncGene
   const { options, context, run, gone, tally, texts } = state;
   const left = remainingMs(state);
   if (left <= 0) throw outOfTime();
-  const { request, exchange } = toCall(turnBody(state, body, round), context);
+  const { request, exchange } = toCall(turnBody(state, body, round), { ...context, asObject: true });
   const call: Call = await options.pipeline.prepare(
     { ...request, parent: run.id, stickyKey: request.stickyKey ?? `${context.caller.account} ${run.id}`, timeoutMs: left },
     newCallId(),

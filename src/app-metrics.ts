@@ -1,0 +1,27 @@
+import { countHeldLocks } from '#billing';
+import { countLiveTasks, createMetrics, type Config, type Metrics, type Tunnels } from '#gateway';
+import type { Database } from '#store';
+import type { Mcp } from './mcp/index.ts';
+import { hasPayments, type OpenPayments } from './app-payments.ts';
+
+export interface MetricsRooms {
+  readonly config: Config;
+  readonly database: Database;
+  /** Rooms that are opened later; null until then. */
+  readonly tunnels: () => Tunnels | null;
+  readonly tools: () => Mcp | null;
+  readonly funds: () => OpenPayments | null;
+  readonly now: () => number;
+}
+
+/** The metrics of this process, with the figures that it asks other rooms for. */
+export function openMetrics({ config, database, tunnels, tools, funds, now }: MetricsRooms): Metrics {
+  return createMetrics({
+    locksHeld: () => countHeldLocks(database),
+    tunnels: () => tunnels()?.count() ?? { connections: 0, streams: 0 },
+    tasksLive: () => countLiveTasks(database),
+    mcp: () => tools()?.counts() ?? { sessions: 0, heldCalls: 0, listens: 0 },
+    funds: hasPayments(config) ? async () => (await funds()?.figures()) ?? { chains: [], open: [] } : undefined,
+    now,
+  });
+}

@@ -1,0 +1,27 @@
+import { parentPort } from 'node:worker_threads';
+
+/** A module that `readElsewhere` runs. */
+export interface ReadingModule {
+  run(args: unknown): { readonly value: unknown; readonly transfer: ArrayBuffer[] };
+}
+
+export interface ReadingJob {
+  /** URL of a ReadingModule. */
+  readonly module: string;
+  readonly args: unknown;
+}
+
+export type ReadingAnswer = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
+
+const modules = new Map<string, ReadingModule>();
+
+parentPort?.on('message', async ({ module, args }: ReadingJob) => {
+  try {
+    let found = modules.get(module);
+    if (!found) modules.set(module, (found = (await import(module)) as ReadingModule));
+    const { value, transfer } = found.run(args);
+    parentPort!.postMessage({ ok: true, value } satisfies ReadingAnswer, transfer);
+  } catch (error) {
+    parentPort!.postMessage({ ok: false, message: error instanceof Error ? error.message : String(error) } satisfies ReadingAnswer);
+  }
+});

@@ -1,0 +1,148 @@
+import { GatewayError } from '../errors.ts';
+
+/** Bounds the bytes of replies that the process keeps until they are whole. */
+export interface ReplyMemory {
+  /** For one reply of a provider to an account. */
+  open(account: string, provider: string): ReplyHold;
+}
+
+/** What one reply keeps in memory. */
+export interface ReplyHold {
+  /**
+   * The reply keeps `bytes` now. Null: it may be read on. Else it is not to be read before this settles, which is when there is room for it;
+   * rejects with GatewayError `service_unavailable` where there is none for long.
+   */
+  keeps(bytes: number): Promise<void> | null;
+  /** It keeps nothing any more, and waits for nothing. */
+  release(): void;
+}
+
+export interface ReplyMemoryOptions {
+  /** Of all replies together. */
+  readonly repliesBytesMax: number;
+  /** Of one reply. */
+  readonly replyBytesMax: number;
+  /** Longest wait for room; default 10 s. */
+  readonly waitMs?: number;
+}
+
+/** A reply up to this is not counted: nearly all are smaller, and thousands of them are nothing. */
+const UNCOUNTED_BYTES = 64 * 1024;
+/** What replies to one account, and replies of one provider, may take of the whole. */
+const SHARE = 4;
+const WAIT_MS = 10_000;
+
+interface Counted {
+  used: number;
+  readonly max: number;
+  /** In the order in which they grew large. The first is never refused room by this count, so that one always comes to its end. */
+  readonly holds: Set<Hold>;
+}
+
+/**
+ * One count for all, one for each account and each provider. A reply takes room as it grows, twice as much each time; where any of its counts
+ * has none, it waits: its connection is not read meanwhile.
+ */
+export function createReplyMemory({ repliesBytesMax, replyBytesMax, waitMs = WAIT_MS }: ReplyMemoryOptions): ReplyMemory {
+  const all: Counted = { used: 0, max: Math.max(repliesBytesMax, replyBytesMax), holds: new Set() };
+  const shareMax = Math.max(all.max / SHARE, replyBytesMax);
+  const shares = new Map<string, Counted>();
+  const waiting = new Set<Hold>();
+
+  const shareOf = (key: string): Counted => {
+    let share = shares.get(key);
+    if (!share) shares.set(key, (share = { used: 0, max: shareMax, holds: new Set() }));
+    return share;
+  };
+  const pool: Pool = {
+    replyBytesMax,
+    waitMs,
+    waiting,
+    countsOf: (account, provider) => [all, shareOf(`account ${account}`), shareOf(`provider ${provider}`)],
+    released(account, provider) {
+      for (const key of [`account ${account}`, `provider ${provider}`]) if (shares.get(key)?.holds.size === 0) shares.delete(key);
+      for (const hold of waiting) hold.tryAgain();
+    },
+  };
+  return { open: (account, provider) => new Hold(pool, account, provider) };
+}
+
+interface Pool {
+  readonly replyBytesMax: number;
+  readonly waitMs: number;
+  readonly waiting: Set<Hold>;
+  countsOf(account: string, provider: string): readonly Counted[];
+  released(account: string, provider: string): void;
+}
+
+class Hold implements ReplyHold {
+  readonly #pool: Pool;
+  readonly #account: string;
+  readonly #provider: string;
+  #counts: readonly Counted[] | null = null;
+  #taken = 0;
+  #wanted = 0;
+  #over = false;
+  #waits: { readonly resolve: () => void; readonly timer: NodeJS.Timeout } | null = null;
+
+  constructor(pool: Pool, account: string, provider: string) {
+    this.#pool = pool;
+    this.#account = account;
+    this.#provider = provider;
+  }
+
+  keeps(bytes: number): Promise<void> | null {
+    if (bytes <= UNCOUNTED_BYTES || bytes <= this.#taken || this.#over) return null;
+    this.#wanted = Math.max(bytes, Math.min(2 * bytes, this.#pool.replyBytesMax));
+    if (this.#counts === null) {
+      this.#counts = this.#pool.countsOf(this.#account, this.#provider);
+      for (const { holds } of this.#counts) holds.add(this);
+    }
+    if (this.#take()) return null;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#stopWaiting();
+        reject(
+          new GatewayError('service_unavailable', 'This gateway holds as many large replies as it has memory for; retry in a moment', {
+            retryAfterS: 2,
+          }),
+        );
+      }, this.#pool.waitMs);
+      this.#waits = { resolve, timer };
+      this.#pool.waiting.add(this);
+    });
+  }
+
+  tryAgain(): void {
+    if (this.#take()) this.#stopWaiting();
+  }
+
+  release(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#stopWaiting();
+    if (this.#counts === null) return;
+    for (const count of this.#counts) {
+      count.used -= this.#taken;
+      count.holds.delete(this);
+    }
+    this.#pool.released(this.#account, this.#provider);
+  }
+
+  #take(): boolean {
+    const more = this.#wanted - this.#taken;
+    for (const { used, max, holds } of this.#counts!) if (used + more > max && holds.values().next().value !== this) return false;
+    for (const count of this.#counts!) count.used += more;
+    this.#taken = this.#wanted;
+    return true;
+  }
+
+  #stopWaiting(): void {
+    const waits = this.#waits;
+    if (waits === null) return;
+    this.#waits = null;
+    clearTimeout(waits.timer);
+    this.#pool.waiting.delete(this);
+    waits.resolve();
+  }
+}

@@ -1,0 +1,44 @@
+import type { ReplyContext } from './chat-end.ts';
+import { malformed } from './chat-failure.ts';
+
+/** A reply that is wanted as an object is read by the event loop, so it may be no larger than what stops nobody else. */
+const OBJECT_BYTES_MAX = 2 * 1024 * 1024;
+
+export interface Collector {
+  /** How many are kept. */
+  bytes: number;
+  /** Throws UpstreamFailure beyond the largest reply. */
+  push(chunk: Uint8Array): void;
+  /** All of it, in one piece. */
+  take(): Buffer;
+  /** All of it, copied into memory that can be given to another thread. */
+  giveAway(): ArrayBuffer;
+}
+
+/** Keeps the chunks of a body up to the largest reply that the context lets through. */
+export function createCollector({ replyBytesMax, readFor }: Pick<ReplyContext, 'replyBytesMax' | 'readFor'>): Collector {
+  const bytesMax = readFor === undefined ? Math.min(replyBytesMax, OBJECT_BYTES_MAX) : replyBytesMax;
+  const chunks: Uint8Array[] = [];
+  return {
+    bytes: 0,
+    push(chunk) {
+      this.bytes += chunk.byteLength;
+      if (this.bytes > bytesMax) throw malformed(`its reply is larger than ${bytesMax} bytes`);
+      chunks.push(chunk);
+    },
+    take() {
+      const only = chunks[0];
+      if (chunks.length !== 1 || !only) return Buffer.concat(chunks);
+      return Buffer.isBuffer(only) ? only : Buffer.from(only.buffer, only.byteOffset, only.byteLength);
+    },
+    giveAway() {
+      const all = new Uint8Array(this.bytes);
+      let at = 0;
+      for (const chunk of chunks) {
+        all.set(chunk, at);
+        at += chunk.byteLength;
+      }
+      return all.buffer;
+    },
+  };
+}
