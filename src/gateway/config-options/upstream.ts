@@ -18,7 +18,13 @@ export const UPSTREAM_OPTIONS = {
   }),
   'upstream.attempts_max': whole({ min: 1, max: 3, default: 3, meaning: 'Most providers that one call is tried at.' }),
   'upstream.reply_bytes_max': whole({ min: KIB, max: 1024 * MIB, default: 64 * MIB, meaning: 'Largest reply of a provider.' }),
-  'upstream.connections_max': whole({ min: 1, max: 65_535, default: 1_024, meaning: 'Most connections to one provider address.' }),
+  'upstream.connections_max': whole({
+    min: 1,
+    max: 65_535,
+    default: 2_048,
+    meaning:
+      'Most connections to one provider address for calls, and as many again for streams that only listen. One account takes at most as many as it leaves free: alone half of them.',
+  }),
   'upstream.price_spread_max': whole({
     min: 1,
     max: 1_000_000,
