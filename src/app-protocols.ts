@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import {
   createOriginGuard,
   createSessionStore,
+  createTally,
   createToolPins,
   type Catalog,
   type Config,
@@ -64,6 +65,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
   // Every door can be asked for what the others have, so they are made before they know of each other.
   const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
   const speakers = () => speaking;
+  const listeners = createTally();
 
   const mcp = createMcp({
     pipeline,
@@ -78,6 +80,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     payments,
     config,
     speakers,
+    listeners,
     secret: identity.secret('mcp state'),
     version: VERSION,
     now,
@@ -101,6 +104,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     idempotency,
     payments,
     runTokens: options.runTokens,
+    listeners,
     push: options.push,
     speakers,
     config,

@@ -19,7 +19,8 @@ import { announce } from './announce.ts';
 
 const { values } = parseArgs({ options: { upstream: { type: 'string' }, peer: { type: 'string' } } });
 const SECRET = Buffer.from('what the gateways of the bench share');
-const TIMES = { headTimeoutMs: 30_000, idleTimeoutMs: 30_000 };
+const TIMES = { headTimeoutMs: 30_000, idleTimeoutMs: 30_000, connectionsMax: 8_192 };
+const ACCOUNT = 'tollgate:local:bench';
 const TUNNEL: TunnelEndpoint = { kind: 'tunnel', provider: 'bench', basePath: servicePath('model', MODELS.small) };
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': '0123456789abcdef0123456789abcdef' };
 
@@ -29,9 +30,9 @@ const asked = (body: string) => ({ method: 'POST', path: '/chat/completions', he
 const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 function direct(baseUrl: string): Send {
-  const upstream = createHttpUpstream({ ...TIMES, connectionsMax: 8192 });
+  const upstream = createHttpUpstream(TIMES);
   const endpoint: DirectEndpoint = { kind: 'direct', baseUrl, headers: { authorization: 'Bearer bench' } };
-  return (body) => upstream.send(endpoint, asked(body));
+  return (body) => upstream.send(endpoint, asked(body), ACCOUNT);
 }
 
 /** Takes any proxy for the bench's provider, and lets other gateways in. */
@@ -72,14 +73,14 @@ async function tunnel(): Promise<Send> {
     registry: { locate: () => location, waitFor: async () => null },
     waitMs: 0,
   });
-  return (body) => upstream.send(TUNNEL, asked(body));
+  return (body) => upstream.send(TUNNEL, asked(body), ACCOUNT);
 }
 
 function byPeer(url: string): Send {
   const location: Location = { kind: 'elsewhere', node: { id: 'far', url }, connection: 'the only one' };
   const registry = { locate: () => location, waitFor: async () => location };
   const upstream = createTunnelUpstream({ ...TIMES, tunnels: { session: () => null }, peers: createPeers({ secret: SECRET }), registry, waitMs: 0 });
-  return (body) => upstream.send(TUNNEL, asked(body));
+  return (body) => upstream.send(TUNNEL, asked(body), ACCOUNT);
 }
 
 async function pass(exchange: UpstreamExchange, response: ServerResponse): Promise<void> {

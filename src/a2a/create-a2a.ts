@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import {
   createKeepAlive,
+  createListenPlaces,
   createSeals,
   formatUsd,
   speakerOf,
@@ -14,6 +15,7 @@ import {
   type RunTokens,
   type Speaker,
   type Speakers,
+  type Tally,
   type Tasks,
 } from '#gateway';
 import { createAgentSpeaker } from './agent-speaker.ts';
@@ -33,7 +35,8 @@ import type { Push } from './push-door.ts';
 import { resolveAgent } from './resolve.ts';
 import { a2aRoutes } from './routes.ts';
 import { createRunSend } from './run-send.ts';
-import { createLook, LISTEN_MS, showTask, type RunTaskDeps } from './run-task.ts';
+import { createListenToTask } from './listen-to-task.ts';
+import { createLook, showTask, type RunTaskDeps } from './run-task.ts';
 import type { SendTalkDeps } from './send-talk.ts';
 import { tellAgent } from './tell-agent.ts';
 
@@ -44,6 +47,8 @@ export interface A2aOptions {
   readonly idempotency: Idempotency;
   readonly payments: Payments;
   readonly runTokens: RunTokens;
+  /** Streams that each account listens on, whatever protocol they are of. */
+  readonly listeners: Tally;
   /** Push notification configurations, and whoever is told of what is seen of a task. */
   readonly push: Push;
   /** The primitives of other protocols that can be called as agents. */
@@ -105,8 +110,9 @@ export function createA2a(options: A2aOptions): A2a {
   const taskTtlMs = config.tasks.ttlMs;
   const { replyBytesMax } = config.upstream;
   const streams = createOpenStreams();
+  const places = createListenPlaces({ max: config.limits.listensMax, ofAccount: options.listeners });
   const seen = { cards, notify: push.notify, streams, replyBytesMax };
-  const talkDeps: SendTalkDeps = { ...seen, tasks, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
+  const talkDeps: SendTalkDeps = { ...seen, tasks, places, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
   const unpaid = createPaymentTasks({ payments: options.payments, seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }), now });
 
   const isAgent = (name: string): boolean => {
@@ -125,7 +131,7 @@ export function createA2a(options: A2aOptions): A2a {
   };
   const nameOf = (name: string): string => (bridgeOf(name) === null ? resolveAgent(catalog, name).service : name);
 
-  const taskDeps: RunTaskDeps = { ...seen, pipeline, tasks, nameOf, listenMs: LISTEN_MS };
+  const taskDeps: RunTaskDeps = { ...seen, pipeline, tasks, nameOf, listen: createListenToTask({ ...seen, pipeline, tasks, places }) };
   const once = createOnce({
     idempotency: options.idempotency,
     tasks,

@@ -40,14 +40,14 @@ export interface RunSendDeps extends SendTalkDeps {
   readonly push: Pick<Push, 'check' | 'keep'>;
 }
 
-export type RunSend = (ask: Ask, out: Out) => Promise<void>;
+export type RunSend = (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>;
 
 /** A message that a client has left is sent all the same: leaving never cancels a task. */
 const NEVER = new AbortController().signal;
 
 /** Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what is wrong before anything was written. */
 export function createRunSend(deps: RunSendDeps): RunSend {
-  return async (asked, out) => {
+  return async (asked, out, gone) => {
     const fields = readSend(asked.version, asked.params);
     if (typeof fields === 'string') throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
     if (fields.pushConfig !== null) deps.push.check(asked, fields.pushConfig);
@@ -56,7 +56,7 @@ export function createRunSend(deps: RunSendDeps): RunSend {
     const task = taskId === null ? null : await deps.tasks.find(keyOf(service, taskId), ownerOf(ask.caller));
     if (taskId !== null && task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
     await refuseForeignTasks(deps, ask, service, fields.referenceTaskIds);
-    await deps.once(ask, service, fields.messageId, out, (callId) => run(deps, ask, fields, task, service, callId, out));
+    await deps.once(ask, service, fields.messageId, out, (callId) => run(deps, ask, fields, task, service, callId, out, gone));
   };
 }
 
@@ -69,6 +69,7 @@ async function run(
   service: string,
   callId: string,
   out: Out,
+  gone: AbortSignal,
 ): Promise<string | null> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
   const talk = createSendTalk(deps, {
@@ -79,6 +80,7 @@ async function run(
     later: task?.live === true,
     covered,
     waits: false,
+    left: gone,
     ...pushOf(deps, ask, fields),
   });
   let call: Call | null = null;

@@ -13,6 +13,7 @@ import {
 } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
+import type { ListenToTask } from './listen-to-task.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
 import { BRIDGED, keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
@@ -25,12 +26,8 @@ export interface RunTaskDeps extends TaskTalkDeps {
   /** The name of what is called as an agent, as its tasks have it. Throws GatewayError `invalid_model`. */
   readonly nameOf: (name: string) => string;
   readonly tasks: Tasks;
-  /** How long a stream may be listened to. */
-  readonly listenMs: number;
+  readonly listen: ListenToTask;
 }
-
-/** A stream that only listens is ended by its client, or after this time. */
-export const LISTEN_MS = 60 * 60_000;
 
 /** The caller's task with the id that a request names. Throws A2aError `TaskNotFound`, also for another's. */
 export async function taskOf({ nameOf, tasks }: Pick<RunTaskDeps, 'nameOf' | 'tasks'>, ask: Ask, id: unknown): Promise<Task> {
@@ -56,6 +53,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
       throw new A2aError('UnsupportedOperation', `The task is ${task.state}: there is nothing more to tell of it; GetTask shows it`);
     return showTask(deps, ask, task.taskId, out, gone);
   }
+  if (operation === 'subscribe') return deps.listen(ask, task, out, gone);
   const tail = (await runFree(
     deps.pipeline,
     {
@@ -66,17 +64,13 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
       method: nameOfFree(operation),
       converse: createTaskTalk(deps, ask, task).converse,
       traceparent: ask.traceparent,
-      stream: operation === 'subscribe',
       facts: { 'a2a.protocol.version': ask.version },
-      ...(operation === 'subscribe' ? { timeoutMs: deps.listenMs } : {}),
     },
     gone,
-    (bytes) => out.event(Buffer.from(bytes).toString()),
   )) as A2aTail | null;
   if (tail === null) return;
   if (tail.error !== null) await out.refused(tail.error);
-  else if (tail.text === null) await out.close();
-  else await out.result(tail.text);
+  else await out.result(tail.text!);
 }
 
 /** What calls that are free are called in logs and figures: by 0.3's names, and where it has none by ours. */

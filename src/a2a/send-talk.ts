@@ -4,12 +4,15 @@ import {
   ownerOf,
   type Call,
   type Conversation,
+  type ListenPlace,
+  type ListenPlaces,
   type Offer,
   type ReplyEnd,
   type Send,
   type TaskKey,
   type TaskOwner,
   type Tasks,
+  type UpstreamExchange,
 } from '#gateway';
 import { broken, readAgent } from './agent-reply.ts';
 import { agentRequest, type RunGift } from './agent-request.ts';
@@ -40,6 +43,7 @@ export interface SendTalkDeps {
   /** Told of what an event of a task says, whoever else may want to know: the client's webhooks. */
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
   readonly streams: OpenStreams;
+  readonly places: ListenPlaces;
   readonly replyBytesMax: number;
   readonly taskTtlMs: number;
   /** Told of tasks whose end could not be noted; they are looked at later. */
@@ -59,6 +63,8 @@ export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 
   readonly covered: boolean;
   /** The call lasts until its task ends or asks for something, also where the agent answers at once: whoever called has no way to ask for the task. */
   readonly waits: boolean;
+  /** Aborts when the client of a stream leaves. The call goes on. */
+  readonly left?: AbortSignal;
   /** The client asked to be told of the task: that is for the gateway to do, and not for the agent. */
   readonly pushes: boolean;
   /** Called once, when it is noted which task the message is of, and before anybody hears of it. */
@@ -182,6 +188,16 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     /** Whoever called hears of the task. */
     let told = false;
     let forget = () => {};
+    const listening: { place: ListenPlace | null } = { place: null };
+    /** The stream of a task that goes on and that nobody reads any more only listens. Without a place for that the end of the task is seen by looking at it. */
+    const unread = (exchange: UpstreamExchange) => {
+      if (!told || listening.place !== null || operation !== 'stream') return;
+      const place = deps.places.take(call!.caller.account);
+      listening.place = place;
+      const end = () => exchange.abort(new Error('nobody reads the stream'));
+      if (place === null) end();
+      else place.over.addEventListener('abort', end, { once: true });
+    };
     try {
       const { version, params, paramsText, requestId, extensions } = ask;
       const asked = {
@@ -199,6 +215,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       forget = deps.streams.add(() => {
         if (told && !ask.waits) exchange.abort(new Error('the gateway stops'));
       });
+      ask.left?.addEventListener('abort', () => unread(exchange), { once: true });
       const reply = await exchange.head;
       for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
         if (said.kind === 'error') {
@@ -223,6 +240,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         }
         state = event.state ?? state;
         told = true;
+        if (ask.left?.aborted) unread(exchange);
         deps.notify(key, link, said.value);
         if (isTerminal(event.state)) {
           ended = { key, sight: sightOf(offer, event)! };
@@ -244,6 +262,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       });
     } finally {
       forget();
+      listening.place?.leave();
     }
   }
 

@@ -167,7 +167,12 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string | null;
-  /** The reply is a stream that may say nothing for long: neither its head nor its silence times out. Default false. */
+  /** The reply may take long or say nothing for long: neither its head nor its silence times out. Default false. */
+  readonly patient?: boolean;
+  /**
+   * Nothing is done for this request: it only listens, for as long as its client likes. It is patient, and takes none of the connections that calls need.
+   * Default false.
+   */
   readonly listens?: boolean;
 }
 
@@ -254,7 +259,8 @@ export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /**
  * One attempt failed. `retryable`: another provider may do better.
- * `blame`: `provider` counts against its health, `request` means the request itself was refused (4xx) and passes through.
+ * `blame`: `provider` counts against its health, `request` means the request itself was refused (4xx) and passes through, `account` that the account has as
+ * much open there as it may.
  * `unsent`: nothing of the request reached the provider, so that trying another adds no load anywhere.
  * `unreachable`: there was no way to the provider, whatever the request.
  * `absent`: the provider is connected nowhere, and was waited for where there is nobody else.
@@ -263,7 +269,7 @@ export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   readonly status: number | null;
   readonly retryable: boolean;
-  readonly blame: 'provider' | 'request';
+  readonly blame: 'provider' | 'request' | 'account';
   /** The provider's own words, safe to show; null when it gave none. */
   readonly detail: string | null;
   readonly retryAfterS: number | undefined;
@@ -275,7 +281,7 @@ export class UpstreamFailure extends Error {
     options: {
       status?: number | null;
       retryable: boolean;
-      blame: 'provider' | 'request';
+      blame: 'provider' | 'request' | 'account';
       detail?: string | null;
       retryAfterS?: number | undefined;
       unsent?: boolean;

@@ -129,6 +129,8 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       jsonDepthMax: values['limits.json_depth_max'],
       jsonKeysMax: values['limits.json_keys_max'],
       requestTimeoutMs: values['limits.request_timeout_ms'],
+      listensMax: values['limits.listens_max'],
+      keptRepliesBytesMax: values['limits.kept_replies_bytes_max'],
       clientStallMs: values['limits.client_stall_ms'],
       drainOnShutdownMs: values['limits.drain_on_shutdown_ms'],
     },
@@ -155,7 +157,6 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       sessionsMax: values['mcp.sessions_max'],
       sessionsInMemoryMax: values['mcp.sessions_in_memory_max'],
       sessionIdleMs: values['mcp.session_idle_ms'],
-      listensMax: values['mcp.listens_max'],
     },
     tasks: {
       ttlMs: values['tasks.ttl_ms'],

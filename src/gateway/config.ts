@@ -59,6 +59,10 @@ export interface LimitsConfig {
   readonly jsonKeysMax: number;
   /** Time a client has to send its whole request. */
   readonly requestTimeoutMs: number;
+  /** Streams that one account listens on at one gateway. */
+  readonly listensMax: number;
+  /** Bytes of replies that are kept for repeats of one account's requests. */
+  readonly keptRepliesBytesMax: number;
   /** Time that a client may take nothing of an answer that waits for it; then it counts as gone. */
   readonly clientStallMs: number;
   readonly drainOnShutdownMs: number;
@@ -101,8 +105,6 @@ export interface McpConfig {
   readonly sessionsInMemoryMax: number;
   /** A session that nobody uses for this long is over. */
   readonly sessionIdleMs: number;
-  /** Streams that one account listens on at one gateway. */
-  readonly listensMax: number;
 }
 
 export interface TasksConfig {

@@ -43,6 +43,7 @@ export function createExecute(options: ExecuteOptions): Handler {
 
 async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
   const { health, observer, retryBudget, router } = options;
+  const { account } = call.caller;
   const running: { readonly exchanges: UpstreamExchange[]; stopped: Error | null } = { exchanges: [], stopped: null };
   /** Made for a conversation. */
   let talkOver: AbortController | null = null;
@@ -61,8 +62,13 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
   const send = (offer: Offer, request: UpstreamRequest, last: boolean): UpstreamExchange => {
     if (running.stopped) throw running.stopped;
     const traced = observer.upstreamHeaders(call);
-    const exchange = options.upstream.send(offer.endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, last);
-    if (options.replyMemory) exchange.memory = options.replyMemory.open(call.caller.account, offer.provider.id);
+    const exchange = options.upstream.send(
+      offer.endpoint,
+      traced ? { ...request, headers: { ...request.headers, ...traced } } : request,
+      account,
+      last,
+    );
+    if (options.replyMemory) exchange.memory = options.replyMemory.open(account, offer.provider.id);
     running.exchanges.push(exchange);
     // A conversation may send what it does not wait for.
     exchange.head.catch(() => {});
@@ -96,7 +102,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         if (signal.aborted) leave();
         if ('converse' in call.exchange) {
           talkOver ??= new AbortController();
-          const detached = createDetached(options.upstream, offer, observer.upstreamHeaders(call));
+          const detached = createDetached(options.upstream, offer, account, observer.upstreamHeaders(call));
           const talk = call.exchange.converse(offer, (request) => send(offer, request, last), talkOver.signal, detached);
           let end: ReplyEnd | null = null;
           try {
@@ -192,6 +198,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         abortAll(error);
         forget();
         if (error.blame === 'provider') (blame ??= createBlame(health, call)).failed(candidate, startedAt, error);
+        else if (error.blame === 'account') health.notProbed(offer, account);
         observer.attemptFailed(call, offer, error);
         if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) {
           blame?.over();
@@ -215,9 +222,9 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
 }
 
 /** Made here, so that whoever keeps it does not keep the call with it. */
-function createDetached(upstream: Upstream, { endpoint }: Offer, traced: Readonly<Record<string, string>> | null): Send {
+function createDetached(upstream: Upstream, { endpoint }: Offer, account: string, traced: Readonly<Record<string, string>> | null): Send {
   return (request) => {
-    const exchange = upstream.send(endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request);
+    const exchange = upstream.send(endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, account);
     exchange.head.catch(() => {});
     return exchange;
   };
@@ -300,6 +307,7 @@ function toGatewayError(failure: UpstreamFailure, candidate: Candidate): Gateway
     const code = failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
     return new GatewayError(code, `Provider ${provider} refused the request${detail}`, { cause: failure });
   }
+  if (failure.blame === 'account') return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
   if (failure.absent)
     return new GatewayError('no_provider_healthy', `Provider ${provider} is not connected at the moment`, { cause: failure, retryAfterS: 1 });
   return new GatewayError('provider_unavailable', `Provider ${provider} failed: ${failure.message}${detail}`, {

@@ -5,6 +5,8 @@ export * from './errors-http.ts';
 export * from './pipeline.ts';
 export * from './catalog/catalog.ts';
 export * from './limits/limiter.ts';
+export * from './limits/listen-places.ts';
+export * from './limits/tally.ts';
 export * from './routing/preferences.ts';
 export * from './routing/router.ts';
 export * from './json/raw-json.ts';

@@ -1,5 +1,4 @@
-import { type Answer, errorText, resultText } from '#gateway';
-import type { ListenPlaces } from './listen-places.ts';
+import { type Answer, errorText, type ListenPlaces, resultText } from '#gateway';
 import { ERROR, META } from './revisions.ts';
 import type { StandaloneRun } from './standalone.ts';
 

@@ -5,6 +5,7 @@ import {
   type Catalog,
   type Config,
   createKeepAlive,
+  createListenPlaces,
   createSeals,
   GatewayError,
   type Idempotency,
@@ -13,6 +14,7 @@ import {
   type Pipeline,
   type SessionStore,
   type Speakers,
+  type Tally,
   type ToolListings,
   type ToolPins,
 } from '#gateway';
@@ -35,7 +37,6 @@ import { initializeResult } from './legs/legacy-to-modern/initialize-result.ts';
 import { createModernToLegacy } from './legs/modern-to-legacy.ts';
 import { createModernToModern } from './legs/modern-to-modern.ts';
 import { createListen } from './listen.ts';
-import { createListenPlaces } from './listen-places.ts';
 import { createOwnLists } from './own-lists.ts';
 import { createReadPaid } from './paid-request.ts';
 import { createReplays } from './replays.ts';
@@ -63,6 +64,8 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp'>;
   /** What else than tools can be called, asked for with each request; default nothing. */
   readonly speakers?: () => Partial<Speakers>;
+  /** Streams that each account listens on, whatever protocol they are of; default those of MCP alone. */
+  readonly listeners?: Tally;
   /** For what clients carry, shared by all gateways of one installation. */
   readonly secret: Buffer;
   readonly version: string;
@@ -156,7 +159,7 @@ export function createMcp(options: McpOptions): Mcp {
   const modernToModern = createModernToModern({ seals, replyBytesMax, schemaOf, version });
   const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs });
   const bridge = createLegacyToModern({ clientRequests, schemaOf, replyBytesMax, cancelGraceMs });
-  const places = createListenPlaces({ max: config.mcp.listensMax });
+  const places = createListenPlaces({ max: config.limits.listensMax, ...(options.listeners ? { ofAccount: options.listeners } : {}) });
   const listening = { bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern };
   const listen = createListen({ ...listening, places });
   const replays = createReplays({ now: elapsed });

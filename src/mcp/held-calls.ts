@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError } from '#gateway';
+import { createTally, GatewayError } from '#gateway';
 import type { Questions } from './legs/modern-to-legacy/questions.ts';
 import type { SessionCall } from './legs/modern-to-legacy/session-call.ts';
-import { createTally } from './tally.ts';
 
 /** A call at a legacy server that waits for what its modern client has to say. */
 export interface HeldCall {

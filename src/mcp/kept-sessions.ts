@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Config, SessionStore, StoredSession } from '#gateway';
+import { createTally, type Config, type SessionStore, type StoredSession } from '#gateway';
 import { createSessionCache, type LiveSession } from './session-cache.ts';
-import { createTally } from './tally.ts';
 
 /** What every session of a client has. */
 export interface KeptSession {

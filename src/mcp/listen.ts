@@ -3,6 +3,8 @@ import {
   errorText,
   EventError,
   hasEvents,
+  type ListenPlaces,
+  OVER,
   parseGuarded,
   type ReplyEnd,
   type SseEvent,
@@ -10,7 +12,6 @@ import {
   type UpstreamReply,
 } from '#gateway';
 import { isSessionLost, readRefusal, refuseOurs, sessionHeaders } from './legacy-server.ts';
-import { OVER, type ListenPlaces } from './listen-places.ts';
 import { ERROR } from './revisions.ts';
 import type { RenewSession } from './session-renewal.ts';
 import { NO_SESSION, type LegacySession } from './session.ts';

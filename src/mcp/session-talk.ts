@@ -1,11 +1,19 @@
-import { pinned, type Answer, type NotificationMessage, type Pipeline, type RequestId, type RequestMessage, type ResponseMessage } from '#gateway';
+import {
+  LISTEN_MS,
+  pinned,
+  type Answer,
+  type NotificationMessage,
+  type Pipeline,
+  type RequestId,
+  type RequestMessage,
+  type ResponseMessage,
+} from '#gateway';
 import type { ClientRequests } from './client-requests.ts';
 import { runFreeCall } from './free-call.ts';
 import { notifyInitialized } from './legacy-server.ts';
 import type { LegacyToLegacy } from './legs/legacy-to-legacy.ts';
 import type { LegacyToModern } from './legs/legacy-to-modern.ts';
 import type { Listen, Listening } from './listen.ts';
-import { LISTEN_MS } from './listen-places.ts';
 import type { ReadPaid } from './paid-request.ts';
 import type { Recording } from './replays.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from './revisions.ts';

@@ -3,13 +3,13 @@ import {
   type Caller,
   type CallRequest,
   GatewayError,
+  LISTEN_MS,
   NO_PREFERENCES,
   type Offer,
   type PaymentSlip,
   printable,
   type RequestMessage,
 } from '#gateway';
-import { LISTEN_MS } from './listen-places.ts';
 import { MODERN, type MethodRule } from './revisions.ts';
 import { hasOwnPrice, priceOfTool } from './tool-price.ts';
 import { turnConversation, type TurnConversationDeps } from './turn-conversation.ts';

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
-import { GatewayError, isObject, type JsonObject } from '#gateway';
+import { createTally, GatewayError, isObject, type JsonObject } from '#gateway';
 import { openSession, type SessionClient } from './legs/modern-to-legacy/open-session.ts';
 import { createUpstreamSession, type UpstreamSession } from './legs/modern-to-legacy/upstream-session.ts';
 import { META } from './revisions.ts';
-import { createTally } from './tally.ts';
 import type { Place, Turn } from './turn.ts';
 
 /** Sessions at legacy servers that the gateway opens for clients that have none. Never shared between accounts. */

@@ -18,6 +18,19 @@ export const LIMIT_OPTIONS = {
   'limits.messages_max': whole({ min: 1, max: 100_000, default: 2_048, meaning: 'Most messages of one chat request.' }),
   'limits.json_depth_max': whole({ min: 8, max: 512, default: 64, meaning: 'Deepest nesting of a JSON body.' }),
   'limits.json_keys_max': whole({ min: 100, max: 1_000_000, default: 10_000, meaning: 'Most keys of a JSON body.' }),
+  'limits.listens_max': whole({
+    min: 1,
+    max: 10_000,
+    default: 128,
+    meaning: 'Most streams that the clients of one account listen on at one gateway, for changes (MCP) and to tasks that go on (A2A) together.',
+  }),
+  'limits.kept_replies_bytes_max': whole({
+    min: MIB,
+    max: 1024 * 1024 * MIB,
+    default: 32 * MIB,
+    meaning:
+      'About how many bytes of replies are kept for one account, to be repeated to whoever sends a request with its idempotency key again. Beyond it the oldest go.',
+  }),
   'limits.request_timeout_ms': whole({ min: 100, max: HOUR_MS, default: MINUTE_MS, meaning: 'Time that a client has to send its whole request.' }),
   'limits.client_stall_ms': whole({
     min: 100,

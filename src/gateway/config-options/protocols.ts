@@ -22,7 +22,6 @@ export const PROTOCOL_OPTIONS = {
     default: 30 * MINUTE_MS,
     meaning: 'How long a session lasts that nobody uses.',
   }),
-  'mcp.listens_max': whole({ min: 1, max: 10_000, default: 32, meaning: 'Most streams that the clients of one account listen on at one gateway.' }),
 
   'tasks.ttl_ms': whole({
     min: 1_000,

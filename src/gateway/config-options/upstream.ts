@@ -30,7 +30,13 @@ export const UPSTREAM_OPTIONS = {
     meaning:
       'Bytes of unfinished replies above 64 KiB that are kept at once. Replies to one account, and of one provider, get a quarter; what does not fit waits up to 10 s, then fails with 503.',
   }),
-  'upstream.connections_max': whole({ min: 1, max: 65_535, default: 1_024, meaning: 'Most connections to one provider address.' }),
+  'upstream.connections_max': whole({
+    min: 1,
+    max: 65_535,
+    default: 2_048,
+    meaning:
+      'Most connections to one provider address for calls, and as many again for streams that only listen. One account takes at most as many as it leaves free: alone half of them.',
+  }),
   'upstream.price_spread_max': whole({
     min: 1,
     max: 1_000_000,

@@ -9,7 +9,8 @@ export interface UpstreamWays {
 /** Reaches every endpoint in the way of its kind. */
 export function createUpstream({ direct, tunnel }: UpstreamWays): Upstream {
   return {
-    send: (endpoint, request, last) => (endpoint.kind === 'direct' ? direct.send(endpoint, request, last) : tunnel.send(endpoint, request, last)),
+    send: (endpoint, request, account, last) =>
+      endpoint.kind === 'direct' ? direct.send(endpoint, request, account, last) : tunnel.send(endpoint, request, account, last),
     async close() {
       await Promise.all([direct.close(), tunnel.close()]);
     },

@@ -4,6 +4,7 @@ import type { Location, Registry } from '../registry/registry.ts';
 import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type CallSession, type Peers, type Tunnels } from '../tunnel/tunnels.ts';
 import { PROXY_FAILURE_HEADER, type ProxyFailure } from '../tunnel/wire.ts';
 import { Http2Exchange, type ExchangeOwner, type Patience } from './http2-exchange.ts';
+import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import type { UpstreamOf } from './upstream.ts';
 
 export interface TunnelUpstreamOptions {
@@ -16,6 +17,8 @@ export interface TunnelUpstreamOptions {
   readonly headTimeoutMs: number;
   /** Longest silence inside a reply. */
   readonly idleTimeoutMs: number;
+  /** Requests at once to one provider for calls, and as many for what only listens. A proxy takes 4,096 in all. */
+  readonly connectionsMax: number;
 }
 
 /** A provider that is away may be on its way from one gateway to another: what is known of it is asked for again after this. */
@@ -27,12 +30,15 @@ const DISCARD_MS = 1_000;
 
 /** Reaches services through the tunnels that their providers dialled in with, here or at another gateway. */
 export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf<TunnelEndpoint> {
-  const { tunnels, peers, registry, waitMs, headTimeoutMs, idleTimeoutMs } = options;
+  const { tunnels, peers, registry, waitMs, headTimeoutMs, idleTimeoutMs, connectionsMax: max } = options;
   const turnMs = Math.max(1, Math.min(TURN_MS_MAX, headTimeoutMs / 8, idleTimeoutMs / 8));
   const turns = (ms: number) => Math.ceil(ms / turnMs) + 1;
   const patience: Patience = { headTurns: turns(headTimeoutMs), idleTurns: turns(idleTimeoutMs), discardTurns: turns(DISCARD_MS) };
-  const listening: Patience = { ...patience, headTurns: Infinity, idleTurns: Infinity };
+  const patient: Patience = { ...patience, headTurns: Infinity, idleTurns: Infinity };
   const running = new Map<Http2Exchange, Sent>();
+  const entries = new Map<Http2Exchange, Entered>();
+  /** Of providers that something goes to, calls and what listens apart. */
+  const shared = new Map<string, ConnectionShares>();
   let clock: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -41,6 +47,9 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     broken,
     again: (exchange) => void wait(exchange, running.get(exchange)!),
     ended(exchange) {
+      const entered = entries.get(exchange);
+      entries.delete(exchange);
+      if (entered) left(entered);
       running.delete(exchange);
       if (running.size > 0) return;
       clearInterval(clock);
@@ -62,6 +71,17 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     if (request.body !== null) headers['content-length'] = Buffer.byteLength(request.body);
     if (location.kind === 'elsewhere') headers[CONNECTION_HEADER] = location.connection;
     return session.request(headers, request.body === null ? NO_BODY : WITH_BODY);
+  }
+
+  function sharesOf(key: string, waitMs: number): ConnectionShares {
+    let found = shared.get(key);
+    if (!found) shared.set(key, (found = createConnectionShares({ max, waitMs })));
+    return found;
+  }
+
+  function left({ entry, key }: Entered): void {
+    entry.leave();
+    if (shared.get(key)?.idle) shared.delete(key);
   }
 
   /** False when there is no way to the provider now. */
@@ -89,21 +109,37 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   }
 
   return {
-    send(endpoint, request, last = true) {
-      const exchange = new Http2Exchange(owner, request.listens ? listening : patience);
-      const sent: Sent = { endpoint, request, until: last ? performance.now() + waitMs : 0 };
-      running.set(exchange, sent);
-      clock ??= setInterval(() => {
-        for (const each of running.keys()) each.turn();
-      }, turnMs).unref();
-      if (!begin(exchange, sent)) void wait(exchange, sent);
+    send(endpoint, request, account, last = true) {
+      const exchange = new Http2Exchange(owner, request.listens || request.patient ? patient : patience);
+      const { provider } = endpoint;
+      const key = request.listens ? `listens ${provider}` : provider;
+      const start = () => {
+        const sent: Sent = { endpoint, request, until: last ? performance.now() + waitMs : 0 };
+        running.set(exchange, sent);
+        clock ??= setInterval(() => {
+          for (const each of running.keys()) each.turn();
+        }, turnMs).unref();
+        if (!begin(exchange, sent)) void wait(exchange, sent);
+      };
+      const entry = sharesOf(key, request.listens ? 0 : headTimeoutMs).enter(account, start, (failed) => exchange.fail(failed));
+      // It may have failed at once.
+      if (exchange.wanted) entries.set(exchange, { entry, key });
+      else left({ entry, key });
       return exchange;
     },
     async close() {
       closed = true;
+      for (const shares of shared.values()) shares.close();
       for (const exchange of running.keys()) exchange.abort(new Error('this gateway is closing'));
     },
   };
+}
+
+/** A request's place among those of its account. */
+interface Entered {
+  readonly entry: Entry;
+  /** Of the shares that it is in. */
+  readonly key: string;
 }
 
 interface Sent {

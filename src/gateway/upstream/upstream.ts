@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import type { ReplyHold } from '../reply/reply-memory.ts';
+import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { UpstreamFailure, type DirectEndpoint, type Endpoint, type UpstreamRequest } from '../call.ts';
 
 /** One upstream reply as it arrives. */
@@ -29,21 +30,24 @@ export interface UpstreamExchange {
 
 /** Sends one request to where an offer is served. A directly reached endpoint and a provider's tunnel look the same from here. */
 export interface Upstream {
-  /** `last`: no other offer is left to try, so that a request may wait for a provider that is away for a moment; default true. */
-  send(endpoint: Endpoint, request: UpstreamRequest, last?: boolean): UpstreamExchange;
+  /**
+   * `account`: whose share of the connections it takes one of. `last`: no other offer is left to try, so that a request may wait for a provider that is away
+   * for a moment; default true.
+   */
+  send(endpoint: Endpoint, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
   close(): Promise<void>;
 }
 
 /** An Upstream for endpoints of one kind. */
 export interface UpstreamOf<E extends Endpoint> {
-  send(endpoint: E, request: UpstreamRequest, last?: boolean): UpstreamExchange;
+  send(endpoint: E, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
   close(): Promise<void>;
 }
 
 export interface UpstreamOptions {
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** Connections per origin. */
+  /** Connections per origin for calls, and as many for what only listens. */
   readonly connectionsMax: number;
 }
 
@@ -54,43 +58,60 @@ const QUEUE_BYTES_MAX = 64 * 1024;
 const DISCARD_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
 
-/** Reaches endpoints over HTTP/1.1 with one connection pool per origin. */
-export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
-  const routes = new Map<string, { pool: Pool; basePath: string }>();
-  const pools = new Map<string, Pool>();
+/** Connections of one kind to one origin. */
+interface Line {
+  readonly pool: Pool;
+  readonly shares: ConnectionShares;
+}
 
-  function route(baseUrl: string): { pool: Pool; basePath: string } {
+interface Origin {
+  readonly calls: Line;
+  readonly listens: Line;
+}
+
+/** Reaches endpoints over HTTP/1.1 with two connection pools per origin: one for calls, and one for what only listens, so that it never keeps calls waiting. */
+export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
+  const { connectionsMax: max, headTimeoutMs, idleTimeoutMs } = options;
+  const routes = new Map<string, Origin & { readonly basePath: string }>();
+  const origins = new Map<string, Origin>();
+
+  const line = (origin: string, waitMs: number): Line => ({
+    pool: new Pool(origin, {
+      connections: max,
+      headersTimeout: headTimeoutMs,
+      bodyTimeout: idleTimeoutMs,
+      connect: { timeout: Math.min(headTimeoutMs, 10_000) },
+      allowH2: false,
+    }),
+    shares: createConnectionShares({ max, waitMs }),
+  });
+
+  function route(baseUrl: string): Origin & { readonly basePath: string } {
     let found = routes.get(baseUrl);
     if (!found) {
       const url = new URL(baseUrl);
-      let pool = pools.get(url.origin);
-      if (!pool) {
-        pool = new Pool(url.origin, {
-          connections: options.connectionsMax,
-          headersTimeout: options.headTimeoutMs,
-          bodyTimeout: options.idleTimeoutMs,
-          connect: { timeout: Math.min(options.headTimeoutMs, 10_000) },
-          allowH2: false,
-        });
-        pools.set(url.origin, pool);
-      }
-      found = { pool, basePath: url.pathname.replace(/\/$/, '') };
+      let origin = origins.get(url.origin);
+      // To wait for a connection is to wait for the head of a reply. What only listens can be asked for again as well.
+      if (!origin) origins.set(url.origin, (origin = { calls: line(url.origin, headTimeoutMs), listens: line(url.origin, 0) }));
+      found = { ...origin, basePath: url.pathname.replace(/\/$/, '') };
       routes.set(baseUrl, found);
     }
     return found;
   }
 
   return {
-    send(endpoint, request) {
-      const { pool, basePath } = route(endpoint.baseUrl);
+    send(endpoint, request, account) {
+      const { calls, listens, basePath } = route(endpoint.baseUrl);
+      const { pool, shares } = request.listens ? listens : calls;
       const headers = { ...request.headers, ...endpoint.headers };
-      const exchange = new HttpExchange();
-      const patience = request.listens ? { headersTimeout: 0, bodyTimeout: 0 } : {};
-      pool.dispatch({ method: request.method, path: basePath + request.path || '/', headers, body: request.body, ...patience }, exchange);
-      return exchange;
+      const patience = request.listens || request.patient ? { headersTimeout: 0, bodyTimeout: 0 } : {};
+      const sent = { method: request.method, path: basePath + request.path || '/', headers, body: request.body, ...patience };
+      return new HttpExchange(pool, sent, shares, account);
     },
     async close() {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+      const lines = [...origins.values()].flatMap(({ calls, listens }) => [calls, listens]);
+      for (const { shares } of lines) shares.close();
+      await Promise.all(lines.map(({ pool }) => pool.destroy()));
     },
   };
 }
@@ -111,12 +132,20 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
   #resolveHead!: (reply: UpstreamReply) => void;
   #rejectHead!: (error: Error) => void;
   #wake: (() => void) | null = null;
+  #entry: Entry | null = null;
 
-  constructor() {
+  constructor(pool: Pool, sent: Dispatcher.DispatchOptions, shares: ConnectionShares, account: string) {
     this.head = new Promise((resolve, reject) => {
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
     });
+    this.#entry = shares.enter(
+      account,
+      () => void pool.dispatch(sent, this),
+      (failure) => this.#fail(failure),
+    );
+    // It may have failed at once.
+    if (this.#error !== null) this.#entry.leave();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -148,6 +177,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
 
   onResponseEnd(): void {
     this.#ended = true;
+    this.#entry?.leave();
     clearTimeout(this.#discarding);
     this.#wakeReader();
   }
@@ -200,6 +230,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
   #fail(error: Error): void {
     clearTimeout(this.#discarding);
     this.#error = error;
+    this.#entry?.leave();
     this.#rejectHead(error);
     this.#wakeReader();
   }

@@ -1,3 +1,4 @@
+import type { ListenPlaces } from '#gateway';
 import { createSessionTalk, type SessionTalkDeps } from '../session-talk.ts';
 import type { LegacyDoorDeps } from '../legacy-door.ts';
 import type { ClientRequests } from '../client-requests.ts';
@@ -7,7 +8,6 @@ import { createParts, type Parts } from './parts.ts';
 import { createAggregateSessionDoor, type AggregateSessionDoorDeps } from './session-door.ts';
 import { createSessionStreams, type SessionStreamsDeps } from './session-streams.ts';
 import { createAggregateSessions, type AggregateSessions, type AggregateSessionsDeps } from './sessions.ts';
-import type { ListenPlaces } from '../listen-places.ts';
 
 export interface LegacyAggregateDeps
   extends

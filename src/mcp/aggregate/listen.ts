@@ -6,13 +6,13 @@ import {
   eventText,
   isObject,
   type JsonObject,
+  type ListenPlaces,
   parseMessage,
   type RequestMessage,
   resultText,
 } from '#gateway';
 import type { Kind } from '../catalogue/listing.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import type { ListenPlaces } from '../listen-places.ts';
 import { withMeta } from '../meta.ts';
 import { ERROR, META } from '../revisions.ts';
 import type { Knock, StandaloneRun } from '../standalone.ts';

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, createEventReader, errorText, eventText, GatewayError, parseMessage } from '#gateway';
+import { type Answer, createEventReader, errorText, eventText, GatewayError, type ListenPlaces, parseMessage } from '#gateway';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import type { ListenPlaces } from '../listen-places.ts';
 import { ERROR } from '../revisions.ts';
 import { NO_SESSION } from '../session.ts';
 import type { SessionTalk } from '../session-talk.ts';

@@ -29,6 +29,8 @@ const LIMITS: LimitsConfig = {
   jsonDepthMax: 64,
   jsonKeysMax: 10_000,
   requestTimeoutMs: 5_000,
+  listensMax: 128,
+  keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 5_000,
   drainOnShutdownMs: 0,
 };

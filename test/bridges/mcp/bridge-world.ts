@@ -172,7 +172,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
       limits: LIMITS,
       upstream: { replyBytesMax } as Config['upstream'],
       billing: { receipts: 'on-request', drainMs: 50 } as Config['billing'],
-      mcp: { sessionsMax: 100, sessionsInMemoryMax: 20_000, sessionIdleMs: 1_800_000, listensMax: 32, ...options.mcp },
+      mcp: { sessionsMax: 100, sessionsInMemoryMax: 20_000, sessionIdleMs: 1_800_000, ...options.mcp },
     },
     secret: Buffer.alloc(32, 1),
     version: '1',

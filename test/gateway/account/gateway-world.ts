@@ -31,6 +31,8 @@ export const LIMITS: LimitsConfig = {
   jsonDepthMax: 64,
   jsonKeysMax: 1_000,
   requestTimeoutMs: 5_000,
+  listensMax: 128,
+  keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 10_000,
   drainOnShutdownMs: 0,
 };

@@ -108,6 +108,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     waitMs: 500,
     headTimeoutMs: 10_000,
     idleTimeoutMs: 10_000,
+    connectionsMax: 2_048,
     ...options.upstream,
   });
   server.get('/plain', () => 'plain');
@@ -136,6 +137,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       upstream.send(
         { kind: 'tunnel', provider, basePath: '/model/peer%2Fmodel' },
         { method: 'POST', path: '/chat/completions', headers: { 'content-type': 'application/json' }, body: '{}', ...request },
+        'tollgate:local:alice',
         last,
       ),
     async dial(dial = {}) {
@@ -194,6 +196,8 @@ const LIMITS = {
   jsonDepthMax: 64,
   jsonKeysMax: 1_000,
   requestTimeoutMs: 5_000,
+  listensMax: 128,
+  keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 10_000,
   drainOnShutdownMs: 0,
 };

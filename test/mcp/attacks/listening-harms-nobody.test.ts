@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
 import { boundedListens } from '../../../src/mcp/bounded-listens.ts';
-import { createListenPlaces } from '../../../src/mcp/listen-places.ts';
+import { createListenPlaces } from '#gateway';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 
 const LISTEN = { notifications: { toolsListChanged: true } };
@@ -14,7 +14,7 @@ test('an account has so many streams at services and no more, longer than a call
     opened.count++;
     return (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': listening\n\n');
   });
-  const toml = `${toolToml({ name: 'acme', url: server.url })}\n[mcp]\nlistens_max = 12\n[upstream]\ncall_timeout_ms = 1000\n`;
+  const toml = `${toolToml({ name: 'acme', url: server.url })}\n[limits]\nlistens_max = 12\n[upstream]\ncall_timeout_ms = 1000\n`;
   const spine = await startSpine({ toml });
   const leave = new AbortController();
   const streams = Array.from({ length: 12 }, () => modernPost(spine, '/mcp/acme', 'subscriptions/listen', LISTEN, { signal: leave.signal }));

@@ -76,7 +76,7 @@ test(`${CLIENTS} clients: the books are in order, every gauge goes back to 0, an
     now: () => Date.now() + clock.ahead,
     credit: '10000',
     toml:
-      `${UNHURRIED}\n[billing]\ndrain_ms = 50\nsweep_ms = 100\n[upstream]\ncooldown_ms = 0\n[mcp]\nsessions_max = 10000\nlistens_max = 1000\n` +
+      `${UNHURRIED}listens_max = 1000\n[billing]\ndrain_ms = 50\nsweep_ms = 100\n[upstream]\ncooldown_ms = 0\n[mcp]\nsessions_max = 10000\n` +
       toolToml({ name: 'modern', url: modern.url }) +
       toolToml({ name: 'legacy', url: legacy.url }),
   });

@@ -4,14 +4,14 @@ import { INITIALIZE, open, post, startWorld } from './session-world.ts';
 
 const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
-async function world(mcp: NonNullable<Parameters<typeof startWorld>[0]['mcp']>) {
+async function world(mcp: NonNullable<Parameters<typeof startWorld>[0]['mcp']>, listensMax = 32) {
   const server = await startScripted({
     answer({ message, http }, response) {
       if (message.method === 'tools/list') return json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [] } });
       return http === 'GET' ? events(response).flushHeaders() : undefined;
     },
   });
-  const started = await startWorld({ url: server.url, mcp });
+  const started = await startWorld({ url: server.url, mcp, listensMax });
   const gateway = await started.gateway();
   const list = async (id: string, account = 'alice') => (await post(gateway.url, account, id, LIST)).status;
   return { server, world: started, gateway, list };
@@ -69,7 +69,7 @@ test('an initialize that is too long to be kept is refused', async () => {
 });
 
 test('an account listens on so many streams and no more', async () => {
-  const { gateway } = await world({ listensMax: 2 });
+  const { gateway } = await world({}, 2);
   const leave = new AbortController();
   // Held: what nobody has any more is closed with the next collection of garbage.
   const answers: Response[] = [];

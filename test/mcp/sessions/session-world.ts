@@ -11,6 +11,7 @@ import {
   createHttpUpstream,
   createIdempotency,
   createKeepAlive,
+  createListenPlaces,
   createLocalLimiter,
   createPipeline,
   createRetryBudget,
@@ -34,7 +35,6 @@ import { createLegacyToLegacy } from '../../../src/mcp/legs/legacy-to-legacy.ts'
 import { createLegacyToModern } from '../../../src/mcp/legs/legacy-to-modern.ts';
 import { initializeResult } from '../../../src/mcp/legs/legacy-to-modern/initialize-result.ts';
 import { createListen } from '../../../src/mcp/listen.ts';
-import { createListenPlaces } from '../../../src/mcp/listen-places.ts';
 import { createReadPaid } from '../../../src/mcp/paid-request.ts';
 import { createReplays } from '../../../src/mcp/replays.ts';
 import { mcpRoutes } from '../../../src/mcp/routes.ts';
@@ -53,6 +53,7 @@ export interface WorldOptions {
   readonly cancelGraceMs?: number;
   readonly callTimeoutMs?: number;
   readonly replyBytesMax?: number;
+  readonly listensMax?: number;
   readonly listensMs?: number;
   /** The clock stands but for what the test adds. */
   readonly standing?: boolean;
@@ -178,7 +179,7 @@ async function startGateway(
   const bridge = createLegacyToModern({ clientRequests, schemaOf: () => null, replyBytesMax });
   const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs: options.cancelGraceMs ?? 50 });
   const listens = createListenPlaces({
-    max: options.mcp?.listensMax ?? 32,
+    max: options.listensMax ?? 32,
     ...(options.listensMs === undefined ? {} : { lastsMs: options.listensMs }),
   });
   const listen = createListen({ places: listens, bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern });

@@ -47,6 +47,8 @@ export const LIMITS: LimitsConfig = {
   jsonDepthMax: 64,
   jsonKeysMax: 10_000,
   requestTimeoutMs: 10_000,
+  listensMax: 128,
+  keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 10_000,
   drainOnShutdownMs: 1_000,
 };

@@ -56,7 +56,7 @@ export function startSessionCall({ session, send, message, canBeAsked, mayBeLost
   const id = session.nextId();
   const leave = session.enter();
   // Whoever is asked may take his time.
-  let exchange: UpstreamExchange = session.post(toLegacyRequest(message, id), send, canBeAsked ? { listens: true } : {});
+  let exchange: UpstreamExchange = session.post(toLegacyRequest(message, id), send, canBeAsked ? { patient: true } : {});
   let reply: UpstreamReply | null = null;
   let status: number | null = null;
   const over = new AbortController();

@@ -25,7 +25,7 @@ export interface UpstreamSession extends OpenedSession {
   /** What the server says on the session's own stream goes to the calls in it. Returns how to end that. */
   register(call: SessionCall): () => void;
   /** Posts a message as it is. */
-  post(text: string, send: Send, more?: Pick<UpstreamRequest, 'listens'>): UpstreamExchange;
+  post(text: string, send: Send, more?: Pick<UpstreamRequest, 'patient'>): UpstreamExchange;
   /** Goes on with a stream that ended, behind an event. */
   resume(lastEventId: string, send: Send): UpstreamExchange;
   /** Sends a request of the gateway's own. Rejects with UpstreamFailure. */
@@ -131,7 +131,7 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
     },
     post: (text, by, more = {}) => by({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more }),
     resume: (lastEventId, by) =>
-      by({ method: 'GET', path: '', headers: { accept: 'text/event-stream', ...headers, 'last-event-id': lastEventId }, body: null, listens: true }),
+      by({ method: 'GET', path: '', headers: { accept: 'text/event-stream', ...headers, 'last-event-id': lastEventId }, body: null, patient: true }),
     async ask(method, params) {
       const exchange = session.post(JSON.stringify({ jsonrpc: '2.0', id: session.nextId(), method, params }), send);
       const reply = await exchange.head;

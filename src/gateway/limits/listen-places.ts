@@ -1,14 +1,14 @@
-import { createTally } from './tally.ts';
+import { createTally, type Tally } from './tally.ts';
 
 /** A stream ends after this, in good order, so that it is no call that took too long; its client comes back. The clock of its call is longer. */
 export const LISTEN_MS = 3_600_000;
 
-/** Places for streams that clients listen on, so many for each account. Streams that count together share one object. */
+/** Places for streams that clients listen on, so many for each account. */
 export interface ListenPlaces {
   /** null where the account has as many as it may, or the gateway stops: `refusal` says which. */
   take(account: string): ListenPlace | null;
-  /** Why there is no place. */
-  refusal(): { readonly status: number; readonly message: string };
+  /** Why there is no place: an error code of the gateway, its HTTP status, and a sentence. */
+  refusal(): { readonly code: 'rate_limit_exceeded' | 'service_unavailable'; readonly status: 429 | 503; readonly message: string };
   readonly draining: boolean;
   /** Streams that are open. */
   readonly count: number;
@@ -26,13 +26,14 @@ export interface ListenPlace {
 }
 
 export interface ListenPlacesOptions {
-  /** Streams of one account: each holds one of the connections to its server that others' calls need. */
+  /** Streams of one account. */
   readonly max: number;
+  /** Those of each account, of all places that are counted together; default these alone. */
+  readonly ofAccount?: Tally;
   readonly lastsMs?: number;
 }
 
-export function createListenPlaces({ max, lastsMs = LISTEN_MS }: ListenPlacesOptions): ListenPlaces {
-  const ofAccount = createTally();
+export function createListenPlaces({ max, ofAccount = createTally(), lastsMs = LISTEN_MS }: ListenPlacesOptions): ListenPlaces {
   const open = new Set<AbortController>();
   let draining = false;
 
@@ -57,8 +58,12 @@ export function createListenPlaces({ max, lastsMs = LISTEN_MS }: ListenPlacesOpt
     },
     refusal: () =>
       draining
-        ? { status: 503, message: 'The gateway is shutting down' }
-        : { status: 429, message: `This account listens on ${max} streams, which is as many as it may` },
+        ? { code: 'service_unavailable', status: 503, message: 'The gateway is shutting down' }
+        : {
+            code: 'rate_limit_exceeded',
+            status: 429,
+            message: `This account listens on ${max} streams, which is as many as it may: end one of them first`,
+          },
     get draining() {
       return draining;
     },

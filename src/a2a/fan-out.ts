@@ -1,0 +1,148 @@
+/** One source that is read once and given to many readers, each at its own pace. */
+export interface FanOut<Item, End> {
+  /** Gives an item of so many bytes to all. Resolves when another is wanted: as soon as the reader that is furthest ahead has room. */
+  push(item: Item, bytes: number): Promise<void>;
+  /** Nothing follows. */
+  end(end: End): void;
+  /** Readers throw this once they have read what came before. */
+  fail(error: unknown): void;
+  /** A reader of all that is given from now on. */
+  join(): FanReader<Item, End>;
+  readonly readers: number;
+  /** Something was given. */
+  readonly begun: boolean;
+}
+
+export interface FanReader<Item, End> {
+  /**
+   * The next item, or the end. `behind`: so much waited for this reader, who was slower than others, that it is given no more. `stopped`: by `stop`. Throws
+   * what the source failed with.
+   */
+  next(): Promise<Step<Item, End>>;
+  /** Nothing more is wanted: a `next` that waits resolves. */
+  stop(): void;
+  /** Drops what waits and is not wanted. */
+  keep(wanted: (item: Item) => boolean): void;
+  leave(): void;
+}
+
+export type Step<Item, End> = { readonly item: Item } | { readonly end: End } | 'behind' | 'stopped';
+
+/** What may wait for the reader that is furthest ahead before the source is held back. */
+const ROOM_BYTES = 64 * 1024;
+/** What may wait for one that is slower than others. The items are shared by all, so this bounds what waits of a source, not of a reader. */
+const BEHIND_BYTES = 1024 * 1024;
+
+export function createFanOut<Item, End>(): FanOut<Item, End> {
+  const readers = new Set<Reader<Item, End>>();
+  let begun = false;
+  let roomy = Promise.withResolvers<void>();
+  let over: Over<End> | null = null;
+
+  const hasRoom = () => {
+    for (const { bytes } of readers) if (bytes < ROOM_BYTES) return true;
+    return readers.size === 0;
+  };
+  const wake = () => {
+    if (hasRoom()) roomy.resolve();
+  };
+  const finish = (how: Over<End>) => {
+    over ??= how;
+    for (const reader of readers) reader.finish(over);
+  };
+
+  return {
+    async push(item, bytes) {
+      begun = true;
+      for (const reader of readers) reader.give(item, bytes);
+      if (hasRoom()) return;
+      roomy = Promise.withResolvers();
+      await roomy.promise;
+    },
+    end: (end) => finish({ end }),
+    fail: (error) => finish({ error }),
+    join() {
+      const reader = new Reader<Item, End>(wake, (left) => {
+        readers.delete(left);
+        wake();
+      });
+      if (over) reader.finish(over);
+      readers.add(reader);
+      wake();
+      return reader;
+    },
+    get readers() {
+      return readers.size;
+    },
+    get begun() {
+      return begun;
+    },
+  };
+}
+
+type Over<End> = { readonly end: End } | { readonly error: unknown };
+
+class Reader<Item, End> implements FanReader<Item, End> {
+  bytes = 0;
+  #queue: { readonly item: Item; readonly bytes: number }[] = [];
+  #over: Over<End> | null = null;
+  #given: 'all' | 'behind' | 'stopped' = 'all';
+  #wake: (() => void) | null = null;
+  readonly #read: () => void;
+  readonly #left: (reader: Reader<Item, End>) => void;
+
+  constructor(read: () => void, left: (reader: Reader<Item, End>) => void) {
+    this.#read = read;
+    this.#left = left;
+  }
+
+  give(item: Item, bytes: number): void {
+    if (this.#given !== 'all') return;
+    if (this.bytes > BEHIND_BYTES) {
+      this.#given = 'behind';
+      this.#queue = [];
+    } else {
+      this.#queue.push({ item, bytes });
+      this.bytes += bytes;
+    }
+    this.#wake?.();
+  }
+
+  finish(over: Over<End>): void {
+    this.#over = over;
+    this.#wake?.();
+  }
+
+  stop(): void {
+    this.#given = 'stopped';
+    this.#queue = [];
+    this.#wake?.();
+  }
+
+  async next(): Promise<Step<Item, End>> {
+    for (;;) {
+      if (this.#given !== 'all') return this.#given;
+      const next = this.#queue.shift();
+      if (next) {
+        this.bytes -= next.bytes;
+        this.#read();
+        return next;
+      }
+      if (this.#over && 'error' in this.#over) throw this.#over.error;
+      if (this.#over) return this.#over;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  keep(wanted: (item: Item) => boolean): void {
+    this.#queue = this.#queue.filter(({ item }) => wanted(item));
+    this.bytes = this.#queue.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#read();
+  }
+
+  leave(): void {
+    this.#left(this);
+  }
+}
