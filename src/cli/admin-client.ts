@@ -25,14 +25,21 @@ export interface AdminFlags extends TargetFlags {
 
 /** Options of every command that administers a gateway. */
 export function withAdminOptions(command: Command): Command {
-  const gateway = (flags: string, description: string) => command.addOption(new Option(flags, description).helpGroup('Which gateway:'));
   command.option('--json', 'print JSON instead of a table');
-  gateway('--url <address>', 'address of a running gateway (TOLLGATE_URL); by default the one that runs on the data directory');
-  gateway('--admin-key <key>', 'its admin key; better in TOLLGATE_ADMIN_KEY, which process lists do not show');
-  gateway('--data <directory>', 'data directory (TOLLGATE_DATA)');
-  gateway('-c, --config <file>', 'TOML file that names the data directory or the database (TOLLGATE_CONFIG)');
+  whichGateway(command, '--url <address>', 'address of a running gateway (TOLLGATE_URL); by default the one that runs on the data directory');
+  whichGateway(command, '--admin-key <key>', 'its admin key; better in TOLLGATE_ADMIN_KEY, which process lists do not show');
+  return withTargetOptions(command);
+}
+
+/** Options of a command that works on a database. */
+export function withTargetOptions(command: Command): Command {
+  whichGateway(command, '--data <directory>', 'data directory (TOLLGATE_DATA)');
+  whichGateway(command, '-c, --config <file>', 'TOML file that names the data directory or the database (TOLLGATE_CONFIG)');
   return command;
 }
+
+const whichGateway = (command: Command, flags: string, description: string) =>
+  command.addOption(new Option(flags, description).helpGroup('Which gateway:'));
 
 const REQUEST_MS = 10 * 60_000;
 

@@ -60,11 +60,16 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
   say(words);
   if (running) return (await remote(running).request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;
   // Opened by itself, not as a gateway: an audit changes nothing. Locks of a killed gateway stay held until the next start.
-  const [{ audit }, { openDatabase }] = await Promise.all([import('#billing'), import('#store')]);
+  const [{ openDatabase }, { auditWithJournal }, { refuseMissingDatabase }] = await Promise.all([
+    import('#store'),
+    import('../app-journal.ts'),
+    import('../app-journal-file.ts'),
+  ]);
+  refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
   try {
     const chains = flags.chain ? await compareChains(config, database) : undefined;
-    const { ok, checks, totals } = await audit(database, { overdueMs: null });
+    const { ok, checks, totals } = await auditWithJournal(config, database, { overdueMs: null });
     return {
       ok,
       checks,

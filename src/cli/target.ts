@@ -120,7 +120,8 @@ const hasDatabase = (dataDir: string): boolean => existsSync(join(dataDir, 'toll
 
 function refuseUnusable(dataDir: string, create: boolean): void {
   refuseUnreadable(dataDir);
-  if (create || hasDatabase(dataDir)) return;
+  // A directory that a gateway has run in and whose database is gone is refused in words of its own, where the database would be opened.
+  if (create || hasDatabase(dataDir) || existsSync(join(dataDir, 'identity.json'))) return;
   throw new CliError(
     `No gateway has run with the data directory ${dataDir} yet.\n` +
       `Start one (npm start), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`,

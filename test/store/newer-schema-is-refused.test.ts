@@ -7,13 +7,12 @@ import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 
-const APPLIED = adHoc('SELECT name FROM migrations ORDER BY name');
 const KNOWN = readdirSync(new URL('../../src/store/migrations/', import.meta.url))
   .sort()
   .map((file) => file.replace(/\.sql$/, ''));
 
 describe.each(ENGINES)('a database of a newer tollgate on %s', (engine) => {
-  it('is refused by name, and nothing is changed in it', async () => {
+  it('is refused by name', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-newer-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true }));
     const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
