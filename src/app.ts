@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { audit, createLedger, createPriceBook, createReceiptSigner, expireOrphans, type AuditReport, type Ledger } from '#billing';
-import { connectRedis, openDatabase, type Database } from '#store';
+import { createLedger, createPriceBook, createReceiptSigner, expireOrphans, type AuditReport, type Ledger } from '#billing';
+import { connectRedis, type Database } from '#store';
 import {
   allowPages,
   clientAddress,
@@ -60,6 +60,7 @@ import type { Mcp } from './mcp/index.ts';
 import { openBilling } from './app-billing.ts';
 import { closeGracefully } from './app-close.ts';
 import { openCluster } from './app-cluster.ts';
+import { auditWithJournal, openJournaled } from './app-journal.ts';
 import { operatorRoutes } from './app-operator.ts';
 import { pageRoutes } from './app-pages.ts';
 import { openPayments, type OpenPayments } from './app-payments.ts';
@@ -115,14 +116,15 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => log.flush());
 
     // The database is the truth; everything else can be made again.
-    const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
+    const { database, journal } = await openJournaled(config, { now, logger });
     cleanUp.push(() => database.close());
+    cleanUp.push(() => journal.close());
     // Figures are asked for of rooms that are opened later.
     let tunnels: Tunnels | null = null;
     let tools: Mcp | null = null;
     let funds: OpenPayments | null = null;
     const metrics = openMetrics({ config, database, tunnels: () => tunnels, tools: () => tools, funds: () => funds, now });
-    const ledger = await createLedger({ database, now, onBatch: (batch) => metrics.ledgerBatch(batch) });
+    const ledger = await createLedger({ database, now, onBatch: journal.noting((batch) => metrics.ledgerBatch(batch)) });
     cleanUp.push(() => ledger.close());
     // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
     if (database.engine === 'sqlite') await expireOrphans(ledger);
@@ -281,7 +283,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const sweeper = openSweeper({ ledger, swept: [idempotency, nonces], everyMs: config.billing.sweepMs, logger, now });
     cleanUp.push(() => sweeper.close());
 
-    const audited = () => audit(database, { now });
+    const audited = () => auditWithJournal(config, database, { now });
     const taskRoom = openTasks({
       config,
       identity,

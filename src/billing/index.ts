@@ -17,6 +17,8 @@ export {
 export { createConclude, type Conclude, type Concluded, type Conclusion } from './conclude.ts';
 export { createLedger } from './ledger-create.ts';
 export type { LedgerBatch } from './ledger-engine.ts';
+export { compareJournal, journalHead, type JournalHead, type JournalState } from './journal-head.ts';
+export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 export { createPriceBook, type PriceBook, type PriceVersion } from './price-book.ts';
 export {
   accountTotals,

@@ -6,6 +6,8 @@ import type { Operation, OperationResult } from './ledger-operations.ts';
 
 /** How one engine commits: a group is begun once and attempted until it succeeds, so that an attempt can know of those before it. */
 export interface Engine {
+  /** The hash chain of the journal that this writer goes on with. */
+  readonly chain: string;
   begin(): Attempt;
   /** True for errors after which the same group may be attempted again at once, because others were in the way. */
   isConflict(error: DatabaseError): boolean;
@@ -30,6 +32,8 @@ const PAUSE_MAX_MS = 500;
 
 /** One group that was committed, or given up: its operations, and the time until each had its answer. */
 export interface LedgerBatch {
+  /** The hash chain that it was written to, where it had an effect. */
+  readonly chain: string;
   readonly size: number;
   readonly durationMs: number;
 }
@@ -39,7 +43,7 @@ export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) =
   const timed = async (group: readonly Pending[], groups: GroupCommit) => {
     const startedAt = performance.now();
     await commit(engine, group, groups);
-    onBatch?.({ size: group.length, durationMs: performance.now() - startedAt });
+    onBatch?.({ chain: engine.chain, size: group.length, durationMs: performance.now() - startedAt });
   };
   return createGroupCommit({ commit: timed, patience: ({ kind }) => PATIENCE_MS[kind], groupMax: GROUP_MAX });
 }

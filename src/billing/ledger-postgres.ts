@@ -89,6 +89,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
   };
 
   return {
+    chain,
     begin(): Attempt {
       const doubts: Doubt[] = [];
       return async (operations) => {

@@ -2,9 +2,11 @@ import { Command } from 'commander';
 import type { AuditReport } from '#billing';
 import type { Config } from '#gateway';
 import type { OpenDatabase } from '#store';
-import { findAdmin, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { chainAuditView, showChains, type ChainAuditView } from './audit-chains.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
+import { findTarget } from './target.ts';
+import { say } from './target-words.ts';
 import { facts, painter, type Paint } from './terminal.ts';
 
 /** A report as the admin API sends it: its amounts are numbers of micro-USD. */
@@ -54,14 +56,20 @@ export function auditCommand(): Command {
 }
 
 async function runAudit(flags: AuditFlags): Promise<AuditView> {
-  const { running, config } = await findAdmin(flags);
-  if (running) return (await running.request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;
+  const { running, config, words } = await findTarget(flags);
+  say(words);
+  if (running) return (await remote(running).request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;
   // Opened by itself, not as a gateway: an audit changes nothing. Locks of a killed gateway stay held until the next start.
-  const [{ audit }, { openDatabase }] = await Promise.all([import('#billing'), import('#store')]);
+  const [{ openDatabase }, { auditWithJournal }, { refuseMissingDatabase }] = await Promise.all([
+    import('#store'),
+    import('../app-journal.ts'),
+    import('../app-journal-file.ts'),
+  ]);
+  refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
   try {
     const chains = flags.chain ? await compareChains(config, database) : undefined;
-    const { ok, checks, totals } = await audit(database, { overdueMs: null });
+    const { ok, checks, totals } = await auditWithJournal(config, database, { overdueMs: null });
     return {
       ok,
       checks,

@@ -2,15 +2,17 @@ import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
 import { createConsumerStore, loadConfig, type Primitive, type ServiceConfig } from '#gateway';
 import type { App } from '../app.ts';
 import { DEVELOPMENT_ACCOUNT } from '../gateway/account/account-id.ts';
+import { databaseName } from '../store/database-name.ts';
 import { VERSION } from '../version.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { askYesNo } from './ask.ts';
 import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
 import { developmentKey } from './development-key.ts';
-import { writeDevFile } from './discovery.ts';
+import { realPath, writeDevFile } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
 import { findLocalProviders, type LocalProvider } from './local-providers.ts';
 import type { StartFlags } from './start.ts';
+import { onDatabase, say } from './target-words.ts';
 import { painter, type Paint } from './terminal.ts';
 
 const PLAY_MONEY = 10n * MICRO_PER_USD;
@@ -26,6 +28,7 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
     mode: 'development',
     overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
   });
+  say(`Starts ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   const adminKey = config.adminKey ?? loadAdminKey(config.dataDir);
   const [demo, found] = await Promise.all([startDemo(), findLocalProviders(process.env)]);
   const hints: string[] = [];
@@ -41,6 +44,7 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   await runGateway(
     { ...config, adminKey, services },
     {
+      configFile: flags.config ?? null,
       async prepare(app) {
         await app.ledger.transfer({
           id: PLAY_TRANSFER,

@@ -1,11 +1,29 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { databaseName } from '../store/database-name.ts';
+import { processStart } from './process-start.ts';
 
 /** `<data>/gateway.json`: how the commands of this machine reach the gateway that uses this data directory. */
 export interface GatewayFile {
   readonly base_url: string;
   readonly admin_key: string;
   readonly pid: number;
+  /** When that process began, in the words of this system; null where it does not tell. Another process may have the id later. */
+  readonly started: string | null;
+  /** The directory that the file was written in: a copy of it elsewhere is not of the gateway there. */
+  readonly data_dir: string;
+  /** Which database it uses, without credentials: see `databaseName`. */
+  readonly database: string;
+  /** Path of its configuration file; null for none. */
+  readonly config: string | null;
+}
+
+/** What `gateway.json` of a directory says. */
+export interface Discovered {
+  /** null when none was started, its process is gone, or the file is of another directory. */
+  readonly gateway: GatewayFile | null;
+  /** The directory that a copied file came from. */
+  readonly copiedFrom: string | null;
 }
 
 /** `<data>/dev.json`: what a client needs to use the development gateway. */
@@ -18,7 +36,24 @@ export interface DevFile {
 const GATEWAY = 'gateway.json';
 const DEV = 'dev.json';
 
-export const writeGatewayFile = (dataDir: string, content: GatewayFile) => writeSecretFile(dataDir, GATEWAY, content);
+/** Says that this process is the gateway of a data directory. `configFile`: the file that it was started with. */
+export function writeGatewayFile(
+  { dataDir, databaseUrl, adminKey }: { readonly dataDir: string; readonly databaseUrl: string | null; readonly adminKey: string },
+  { baseUrl, configFile }: { readonly baseUrl: string; readonly configFile: string | null },
+): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const content: GatewayFile = {
+    base_url: baseUrl,
+    admin_key: adminKey,
+    pid: process.pid,
+    started: processStart(process.pid),
+    data_dir: realPath(dataDir),
+    database: databaseName(databaseUrl),
+    config: configFile === null ? null : realPath(configFile),
+  };
+  writeSecretFile(dataDir, GATEWAY, content);
+}
+
 export const writeDevFile = (dataDir: string, content: DevFile) => writeSecretFile(dataDir, DEV, content);
 
 /** Removes the file unless another gateway has written its own in the meantime. */
@@ -26,11 +61,16 @@ export function removeGatewayFile(dataDir: string): void {
   if (readFields(dataDir, GATEWAY)?.['pid'] === process.pid) rmSync(join(dataDir, GATEWAY), { force: true });
 }
 
-/** The gateway that runs on this data directory; null when none was started or its process is gone. */
-export function findGateway(dataDir: string): GatewayFile | null {
-  const { base_url, admin_key, pid } = readFields(dataDir, GATEWAY) ?? {};
-  if (typeof base_url !== 'string' || typeof admin_key !== 'string' || typeof pid !== 'number') return null;
-  return isAlive(pid) ? { base_url, admin_key, pid } : null;
+/** Looks for the gateway that runs on this data directory. */
+export function findGateway(dataDir: string): Discovered {
+  const { base_url, admin_key, pid, started, data_dir, database, config } = readFields(dataDir, GATEWAY) ?? {};
+  const none = { gateway: null, copiedFrom: null };
+  if (typeof base_url !== 'string' || typeof admin_key !== 'string' || typeof pid !== 'number') return none;
+  if (typeof data_dir !== 'string' || typeof database !== 'string') return none;
+  if (data_dir !== realPath(dataDir)) return { gateway: null, copiedFrom: data_dir };
+  if (!isAlive(pid) || (typeof started === 'string' && processStart(pid) !== started)) return none;
+  const file = { base_url, admin_key, pid, started: typeof started === 'string' ? started : null, data_dir, database };
+  return { gateway: { ...file, config: typeof config === 'string' ? config : null }, copiedFrom: null };
 }
 
 /** The development key of an earlier start; null when there is none. */
@@ -65,5 +105,14 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     // Somebody else's process is alive all the same.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** One path for one file, however it was named. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
   }
 }

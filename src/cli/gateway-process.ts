@@ -8,6 +8,8 @@ import { wantsColor } from './terminal.ts';
 
 export interface GatewayHooks {
   readonly options?: AppOptions;
+  /** The file that the configuration was read from; null for none. */
+  readonly configFile: string | null;
   /** False where another process writes the discovery file. */
   readonly discovery?: boolean;
   /** The app is built and does not listen yet. */
@@ -32,7 +34,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     await hooks.prepare?.(app);
     const { url } = await app.listen().catch((error: unknown) => Promise.reject(explainListen(error, config)));
     const baseUrl = reachable(url);
-    if (hooks.discovery ?? true) writeGatewayFile(config.dataDir, { base_url: baseUrl, admin_key: config.adminKey, pid: process.pid });
+    if (hooks.discovery ?? true) writeGatewayFile(config, { baseUrl, configFile: hooks.configFile });
     await hooks.ready(app, baseUrl);
     await stop.requested;
     hooks.stopping?.(app);

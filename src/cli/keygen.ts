@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import type { Wallet } from '../provide/wallet/index.ts';
-import { OWN_NAME } from './own-name.ts';
+import { OWN_NAME, shellWord } from './own-name.ts';
 import { facts, painter } from './terminal.ts';
 
 interface KeygenFlags {
@@ -66,5 +66,3 @@ To provide services with it, in the file of tollgate provide:
   chain_id = "${wallet.chainId}"
   keypair_file = ${JSON.stringify(resolve(out))}`;
 }
-
-const shellWord = (text: string) => (/^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

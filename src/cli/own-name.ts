@@ -1,7 +1,17 @@
-/** How this program is called where it was called now, for commands to paste: `npx` finds it in a checkout, where the shell does not. */
-export function ownName({ npm_lifecycle_event: event, npm_lifecycle_script: script = '' }: Readonly<Record<string, string | undefined>>): string {
-  // What another program that npx started runs inherits the event, but not with this name.
-  return event === 'npx' && /^['"]?tollgate\b/.test(script) ? 'npx tollgate' : 'tollgate';
+import { basename, relative } from 'node:path';
+
+/**
+ * How this program is called where it was called now, for commands to paste. Never by `npx`: the name is not ours on the registry, so where nothing of
+ * it is installed, npx would fetch whatever a stranger has published under it.
+ */
+export function ownName(program: string, cwd: string): string {
+  // Linked into the search path.
+  if (basename(program) === 'tollgate') return 'tollgate';
+  const below = relative(cwd, program);
+  return `node ${shellWord(below.startsWith('..') ? program : below)}`;
 }
 
-export const OWN_NAME = ownName(process.env);
+/** A text as one word of a shell's command. */
+export const shellWord = (text: string): string => (/^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
+export const OWN_NAME = ownName(process.argv[1] ?? 'tollgate', process.cwd());

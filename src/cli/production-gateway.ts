@@ -1,9 +1,12 @@
 import { ConfigError, loadConfig, type Config } from '#gateway';
 import { loadWallet, WalletError } from '../provide/wallet/index.ts';
+import { databaseName } from '../store/database-name.ts';
 import { loadAdminKey } from './admin-key.ts';
+import { realPath } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
 import { describeService } from './offer-line.ts';
+import { onDatabase, say } from './target-words.ts';
 import { painter, type Paint } from './terminal.ts';
 import { runWorker, workerSlot } from './workers-child.ts';
 import { superviseWorkers, workerCount } from './workers.ts';
@@ -25,8 +28,10 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   const config = { ...loaded, adminKey: loaded.adminKey ?? loadAdminKey(loaded.dataDir) };
   const slot = workerSlot();
   if (slot !== null) return runWorker(config, slot);
-  if (count !== null) return superviseWorkers(config, count);
+  say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
+  if (count !== null) return superviseWorkers(config, { count, configFile: file });
   await runGateway(config, {
+    configFile: file,
     ready: (app, baseUrl) => app.logger.info({ address: baseUrl, models: config.services.length, data: config.dataDir }, 'listening'),
     stopping: (app) => app.logger.info('stopping: running calls may finish'),
   });

@@ -4,7 +4,9 @@ import { auditCommand } from './audit.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { keyCommand } from './key.ts';
 import { keygenCommand } from './keygen.ts';
+import { OWN_NAME } from './own-name.ts';
 import { provideCommand } from './provide.ts';
+import { restoredCommand } from './restored.ts';
 import { serveCommand } from './serve.ts';
 import { siwxCommand } from './siwx.ts';
 import { startCommand } from './start.ts';
@@ -22,7 +24,7 @@ First steps:
   tollgate keygen --chain solana --out key.json  a wallet to sign in with, instead of a key
   tollgate provide --config provider.toml        sell calls of your own models, tools and agents through a gateway
 
-Each command explains itself: tollgate <command> --help`;
+Each command explains itself: tollgate <command> --help${OWN_NAME === 'tollgate' ? '' : `\n"tollgate" stands for: ${OWN_NAME}`}`;
 
 function createProgram(): Command {
   const program = new Command('tollgate')
@@ -37,6 +39,7 @@ function createProgram(): Command {
     .addCommand(accountCommand())
     .addCommand(keyCommand())
     .addCommand(auditCommand())
+    .addCommand(restoredCommand())
     .addCommand(keygenCommand())
     .addCommand(siwxCommand());
   prepare(program, 'tollgate');
@@ -70,6 +73,7 @@ const EXPLAINED: ReadonlySet<string> = new Set([
   'DatabaseError',
   'GatewayError',
   'IdentityError',
+  'JournalLost',
   'MoneyError',
   'PaymentsSetupError',
   'WalletError',

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { CliError } from './cli-error.ts';
 import { findGateway } from './discovery.ts';
-import { painter } from './terminal.ts';
+import { say } from './target-words.ts';
 
 interface SiwxFlags {
   readonly keypair: string;
@@ -59,10 +59,8 @@ export function siwxCommand(): Command {
       const now = Date.now();
       const value = await signInHeader(wallet, { domain, uri, statement, nonce, now, lifetimeMs });
       process.stdout.write(`${value}\n`);
-      if (process.stderr.isTTY) {
-        const until = new Date(now + lifetimeMs).toISOString().slice(0, 19);
-        process.stderr.write(`${painter(process.stderr)('dim', `${wallet.accountId} at ${domain}, until ${until}Z. Send it as SIGN-IN-WITH-X.`)}\n`);
-      }
+      const until = new Date(now + lifetimeMs).toISOString().slice(0, 19);
+      say(`${wallet.accountId} at ${domain}, until ${until}Z. Send it as SIGN-IN-WITH-X.`);
     });
 }
 
@@ -90,11 +88,11 @@ async function findDomain({ domain, uri, data }: SiwxFlags): Promise<{ readonly 
   }
   const { loadConfig } = await import('../gateway/config-file.ts');
   const { dataDir } = loadConfig({ file: null, env: process.env, mode: 'production', overrides: { 'server.data_dir': data } });
-  const running = findGateway(dataDir);
-  if (!running) {
+  const { gateway } = findGateway(dataDir);
+  if (!gateway) {
     throw new CliError(`No gateway runs on the data directory ${dataDir}: say which one the header is for.\nGive its host: --domain gateway.example`);
   }
-  return askGateway(running.base_url);
+  return askGateway(gateway.base_url);
 }
 
 /** What a running gateway takes sign-ins for: its own address where that is among it. */

@@ -19,6 +19,7 @@ export async function runWorker(config: Config & { readonly adminKey: string }, 
   await runGateway(
     { ...config, cluster: clusterOfWorker(config.cluster, slot) },
     {
+      configFile: null,
       discovery: false,
       options: { metricsText: figures.ofAll },
       prepare: async (app) => figures.tell(app.metrics),

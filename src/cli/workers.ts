@@ -28,7 +28,10 @@ export function workerCount(text: string): number {
  * Runs this command again in `count` processes that share the port, until a signal ends them: the first stops them gracefully, a second at once.
  * One that dies is replaced. When they cannot start, each has said why, and the exit code is theirs.
  */
-export async function superviseWorkers(config: Config & { readonly adminKey: string }, count: number): Promise<void> {
+export async function superviseWorkers(
+  config: Config & { readonly adminKey: string },
+  { count, configFile }: { readonly count: number; readonly configFile: string | null },
+): Promise<void> {
   check(config, count);
   const log = createLogger(config);
   const { logger } = log;
@@ -47,7 +50,7 @@ export async function superviseWorkers(config: Config & { readonly adminKey: str
   let address = '';
   const announce = () => {
     announced = true;
-    writeGatewayFile(config.dataDir, { base_url: address, admin_key: config.adminKey, pid: process.pid });
+    writeGatewayFile(config, { baseUrl: address, configFile });
   };
   const listens = (baseUrl: string) => {
     const moved = baseUrl !== address;

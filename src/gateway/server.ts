@@ -4,6 +4,8 @@ import { LedgerUnavailable } from '#billing';
 import { DatabaseError } from '#store';
 import type { Trust } from './client-address.ts';
 import type { LimitsConfig } from './config.ts';
+import { nearest } from './config-problem.ts';
+import { printable } from './catalog/names.ts';
 import { answerClientError } from './client-error.ts';
 import { GatewayError } from './errors.ts';
 import { toHttpError } from './errors-http.ts';
@@ -58,7 +60,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   });
 
   // Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and booleans.
-  const strict = new Ajv({ strictSchema: false, coerceTypes: false });
+  const strict = new Ajv({ strictSchema: false, coerceTypes: false, verbose: true });
   const coercing = new Ajv({ strictSchema: false, coerceTypes: 'array', useDefaults: true });
   server.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as AnySchema));
 
@@ -105,8 +107,18 @@ function describe(problem: NonNullable<FastifyError['validation']>[number] | und
   if (!problem || param === '') return null;
   const allowed = problem.params['allowedValues'];
   if (problem.keyword === 'required') return `${param} is required`;
+  if (problem.keyword === 'additionalProperties') return unknownMember(problem, param);
   if (Array.isArray(allowed)) return `${param} must be one of ${allowed.map(String).join(', ')}`;
   return `${param} ${problem.message ?? 'is not valid'}`;
+}
+
+/** A member that a body does not have, with the one that was perhaps meant. */
+function unknownMember(problem: object, param: string): string {
+  const { parentSchema } = problem as { readonly parentSchema?: { readonly properties?: object } };
+  const known = Object.keys(parentSchema?.properties ?? {});
+  if (known.length === 0) return `${param} is not known here: this request takes no members in its body`;
+  const meant = nearest(param.split('.').at(-1)!, known);
+  return `${param} is not known here${meant === null ? '.' : `; did you mean ${meant}?`} Known are ${known.join(', ')}`;
 }
 
 /** PostgreSQL's SQLSTATE of a text with U+0000. The embedded engine stores it. */
@@ -133,7 +145,7 @@ export function toGatewayError(error: unknown): GatewayError {
     const first = validation[0];
     const param =
       first?.instancePath.replace(/^\//, '').replaceAll('/', '.') ||
-      String(first?.params['missingProperty'] ?? first?.params['additionalProperty'] ?? '');
+      printable(String(first?.params['missingProperty'] ?? first?.params['additionalProperty'] ?? ''), 64);
     return new GatewayError('invalid_request', describe(first, param) ?? message ?? 'The request is not valid', {
       param: param || undefined,
       cause: error,

@@ -1,4 +1,5 @@
 export * from './database.ts';
+export { databaseName } from './database-name.ts';
 export { loadStatement } from './statement.ts';
 export { openDatabase, type OpenDatabase } from './open.ts';
 export type { SqliteDatabase } from './sqlite.ts';

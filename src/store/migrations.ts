@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { DatabaseError } from './database.ts';
 
 export interface Migration {
   readonly name: string;
@@ -15,3 +16,15 @@ export function loadMigrations(folder: URL = new URL('./migrations/', import.met
 
 /** The table of applied migrations, which both engines create before they ask what is missing. */
 export const MIGRATIONS_TABLE = 'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)';
+
+/** What is left to apply, in order. Throws DatabaseError `newer` where something was applied that is not among them: the schema is of a newer tollgate. */
+export function missingMigrations(known: readonly Migration[], applied: ReadonlySet<string>): readonly Migration[] {
+  const names = new Set(known.map(({ name }) => name));
+  const unknown = [...applied].filter((name) => !names.has(name)).sort();
+  if (unknown.length === 0) return known.filter(({ name }) => !applied.has(name));
+  throw new DatabaseError(
+    `a newer tollgate has changed it, with ${unknown.join(', ')}; this one knows the migrations up to ${known.at(-1)?.name ?? 'none'}. ` +
+      `Run the newer version, or restore a backup from before the upgrade`,
+    { code: 'newer' },
+  );
+}

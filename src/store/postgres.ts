@@ -1,6 +1,6 @@
 import { Pool, types, type Client, type PoolClient, type QueryConfig } from 'pg';
 import { DatabaseError, type Database, type Row, type Statement, type Step, type Value } from './database.ts';
-import { loadMigrations, MIGRATIONS_TABLE } from './migrations.ts';
+import { loadMigrations, MIGRATIONS_TABLE, missingMigrations } from './migrations.ts';
 import { toDatabaseError } from './postgres-error.ts';
 import { openSession, type PostgresSession } from './postgres-session.ts';
 
@@ -126,8 +126,7 @@ async function migrate(client: PoolClient): Promise<void> {
   await execute(MIGRATIONS_TABLE);
   const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
   const applied = new Set(rows.map(({ name }) => name));
-  for (const { name, text } of loadMigrations()) {
-    if (applied.has(name)) continue;
+  for (const { name, text } of missingMigrations(loadMigrations(), applied)) {
     await execute(text);
     await client.query('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [name, Date.now()]);
   }

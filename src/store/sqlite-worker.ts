@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
-import { MIGRATIONS_TABLE, type Migration } from './migrations.ts';
+import { MIGRATIONS_TABLE, missingMigrations, type Migration } from './migrations.ts';
 
 /** What the worker is started with. `lock` is the file whose lock says that this process owns the data directory; null opens a reader. */
 export interface WorkerSetup {
@@ -106,10 +106,9 @@ function migrate(database: DatabaseSync, { migrations, now }: WorkerSetup): void
       database
         .prepare('SELECT name FROM migrations')
         .all()
-        .map((row) => row.name),
+        .map((row) => row.name as string),
     );
-    for (const { name, text } of migrations) {
-      if (applied.has(name)) continue;
+    for (const { name, text } of missingMigrations(migrations, applied)) {
       database.exec(text);
       database.prepare('INSERT INTO migrations (name, applied_at) VALUES (?, ?)').run(name, now);
     }

@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => place.clear());
 
-const json = async (...args: string[]): Promise<unknown> => JSON.parse((await place.run([...args, '--json'])).output);
+const json = async (...args: string[]): Promise<unknown> => JSON.parse((await place.run([...args, '--json'])).stdout);
 
 describe('the commands of the administration', () => {
   it('talk to the gateway that runs on the data directory', async () => {
@@ -22,7 +22,7 @@ describe('the commands of the administration', () => {
     expect((await place.run(['account', 'list'])).output).toMatch(/tollgate:local:acme +Acme Ltd +25\.5 +0 /);
 
     const made = await place.run(['key', 'create', 'acme', '--name', 'laptop', '--limit', '5', '--limit-reset', 'monthly', '--allow', 'a/b', 'c/d']);
-    expect(made.output).toMatch(/^svc-sk-v2-[1-9A-HJ-NP-Za-km-z]+\n/);
+    expect(made.stdout).toMatch(/^svc-sk-v2-[1-9A-HJ-NP-Za-km-z]+\n/);
     const [key] = (await json('key', 'list', 'acme')) as { hash: string }[];
     expect(key).toMatchObject({ name: 'laptop', limit: 5, limit_reset: 'monthly', allowed_services: ['a/b', 'c/d'], disabled: false });
     const prefix = key!.hash.slice(0, 8);
@@ -37,7 +37,7 @@ describe('the commands of the administration', () => {
   it('open the database where none runs', async () => {
     expect((await place.run(['account', 'create', 'acme'])).code).toBe(0);
     expect((await place.run(['account', 'credit', 'acme', '3'])).output).toContain('now has 3 USD');
-    expect((await place.run(['key', 'create', 'acme'])).output).toMatch(/^svc-sk-v2-/);
+    expect((await place.run(['key', 'create', 'acme'])).stdout).toMatch(/^svc-sk-v2-/);
     expect(await place.run(['audit'])).toMatchObject({ code: 0, output: expect.stringContaining('The books are right.') });
   });
 

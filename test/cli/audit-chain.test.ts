@@ -69,7 +69,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   await token.transfer(sender, treasury.address, 1_000_000n);
   const stopped = await place.run(['audit', '--chain', '--config', file, '--json'], env);
   expect(stopped.code).toBe(0);
-  expect(JSON.parse(stopped.output)).toMatchObject({
+  expect(JSON.parse(stopped.stdout)).toMatchObject({
     ok: true,
     chains: {
       ok: true,

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadWallet } from '../../src/provide/wallet/index.ts';
-import { makePlace, type Place } from './tollgate.ts';
+import { ownName } from '../../src/cli/own-name.ts';
+import { LAUNCHER, makePlace, type Place } from './tollgate.ts';
 
 let place: Place;
 beforeEach(async () => {
@@ -26,7 +27,7 @@ describe('tollgate keygen', () => {
     expect(output).toContain(`address   ${wallet.address}\n`);
     expect(output).toContain(`account   ${wallet.accountId}\n`);
     expect(output).toContain(`provider  ${wallet.providerId}\n`);
-    expect(output).toContain(`tollgate siwx --keypair 'new key.json' --chain-id ${chainId} --domain`);
+    expect(output).toContain(`siwx --keypair 'new key.json' --chain-id ${chainId} --domain`);
     // What it prints shows no part of the key.
     for (let at = 0; at + 16 <= text.length; at += 1) expect(output).not.toContain(text.slice(at, at + 16));
   });
@@ -43,10 +44,12 @@ describe('tollgate keygen', () => {
     expect(output).toContain((await loadWallet({ chainId, keypairFile })).address);
   });
 
-  it('prints calls as they can be made where npx found it', async () => {
-    const made = async (name: string, env: NodeJS.ProcessEnv) => (await place.run(['keygen', '--chain', 'evm', '--out', name], env)).output;
-    expect(await made('a', { npm_lifecycle_event: 'npx', npm_lifecycle_script: "'tollgate'" })).toContain('$(npx tollgate siwx --keypair a ');
-    expect(await made('b', { npm_lifecycle_event: 'npx', npm_lifecycle_script: 'vitest' })).toContain('$(tollgate siwx --keypair b ');
+  it('prints a call as it can be made from here, by nothing that could fetch another program', async () => {
+    const { stdout } = await place.run(['keygen', '--chain', 'evm', '--out', 'a']);
+    expect(stdout).toContain(`$(node ${LAUNCHER} siwx --keypair a `);
+    expect(ownName('/somewhere/tollgate/bin/tollgate.mjs', '/somewhere/tollgate')).toBe('node bin/tollgate.mjs');
+    expect(ownName('/some where/bin/tollgate.mjs', '/else')).toBe("node '/some where/bin/tollgate.mjs'");
+    expect(ownName('/usr/local/bin/tollgate', '/else')).toBe('tollgate');
   });
 
   it('never overwrites a file', async () => {

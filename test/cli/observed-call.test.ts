@@ -58,7 +58,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     const admin = { TOLLGATE_ADMIN_KEY: `${CANARY}-admin` };
     await place.run(['account', 'create', 'acme'], admin);
     await place.run(['account', 'credit', 'acme', '1'], admin);
-    const { key } = JSON.parse((await place.run(['key', 'create', 'acme', '--json'], admin)).output) as { key: string };
+    const { key } = JSON.parse((await place.run(['key', 'create', 'acme', '--json'], admin)).stdout) as { key: string };
     const secrets = { 'payment-signature': `${CANARY}-payment`, 'x-payment': `${CANARY}-payment`, cookie: `${CANARY}-cookie` };
     const body = {
       model: 'mine/one',
@@ -89,7 +89,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     await gateway.exited;
 
     const lines = gateway
-      .output()
+      .stdout()
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -29,7 +29,7 @@ describe('tollgate serve', () => {
     gateway.signal('SIGTERM');
     await gateway.exited;
     expect(gateway.exitCode).toBe(0);
-    const lines = gateway.output().trim().split('\n');
+    const lines = gateway.stdout().trim().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(['listening', 'stopping: running calls may finish']);
     expect(gateway.output()).not.toContain('the-key-of-mine');
   });

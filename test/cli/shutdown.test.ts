@@ -52,7 +52,7 @@ describe('a stop', () => {
     expect(await readdir(place.data)).not.toContain('gateway.json');
     const audit = await place.run(['audit', '--json']);
     expect(audit.code).toBe(0);
-    expect(JSON.parse(audit.output)).toMatchObject({ ok: true, totals: { locksHeld: 0, locksSettled: 1 } });
+    expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true, totals: { locksHeld: 0, locksSettled: 1 } });
   });
 
   it('counts one Ctrl-C that arrives twice as one, and ends at once on a second', async () => {
@@ -69,7 +69,7 @@ describe('a stop', () => {
     clearInterval(again);
     expect(gateway.exitCode).toBe(130);
     const audit = await place.run(['audit', '--json']);
-    expect(JSON.parse(audit.output)).toMatchObject({ ok: true, totals: { locksHeld: 1 } });
+    expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true, totals: { locksHeld: 1 } });
   });
 
   it('comes with the end of the shell that npm runs its scripts in', async () => {

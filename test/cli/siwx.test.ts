@@ -24,8 +24,8 @@ const SOLANA = ['--keypair', 'solana.json', '--chain-id', 'solana:mainnet'];
 const EVM = ['--keypair', 'evm.hex', '--chain-id', 'eip155:8453'];
 
 async function header(args: readonly string[], env?: NodeJS.ProcessEnv) {
-  const { code, output } = await place.run(['siwx', ...args], env);
-  expect(code, output).toBe(0);
+  const { code, stdout: output } = await place.run(['siwx', ...args], env);
+  expect(code).toBe(0);
   expect(output).toMatch(/^[A-Za-z0-9+/]+={0,2}\n$/);
   const { message, signature } = JSON.parse(Buffer.from(output, 'base64').toString('utf8')) as { message: string; signature: string };
   return { message, signature, line: (label: string) => new RegExp(`^${label}: (.*)$`, 'm').exec(message)?.[1] };
@@ -33,7 +33,7 @@ async function header(args: readonly string[], env?: NodeJS.ProcessEnv) {
 
 /** Who a gateway takes the header for, and the domain that it was made for. */
 async function signIn(args: readonly string[], base: string): Promise<{ account: string; domain: string }> {
-  const { output } = await place.run(['siwx', ...args]);
+  const { stdout: output } = await place.run(['siwx', ...args]);
   const response = await fetch(`${base}/api/v1/session/balance`, { headers: { 'sign-in-with-x': output.trim() } });
   const { caip_account_id: account } = (await response.json()) as { caip_account_id: string };
   const { message } = JSON.parse(Buffer.from(output, 'base64').toString('utf8')) as { message: string };
@@ -110,7 +110,7 @@ describe('tollgate siwx', () => {
       expect(value.domain).toBe('gateway.example');
     }
     const { nonce } = (await (await fetch(`${base_url}/api/v1/auth/nonce`)).json()) as { nonce: string };
-    const { output } = await place.run(['siwx', ...SOLANA, '--nonce', nonce]);
+    const { stdout: output } = await place.run(['siwx', ...SOLANA, '--nonce', nonce]);
     const made = await fetch(`${base_url}/api/v1/keys`, { method: 'POST', headers: { 'sign-in-with-x': output.trim() } });
     expect(made.status).toBe(201);
   });

@@ -82,7 +82,7 @@ describe('tollgate start', () => {
     const before = await dev();
     first.signal('SIGTERM');
     await first.exited;
-    const [key] = JSON.parse((await place.run(['key', 'list', 'dev', '--json'])).output) as { hash: string }[];
+    const [key] = JSON.parse((await place.run(['key', 'list', 'dev', '--json'])).stdout) as { hash: string }[];
     expect((await place.run(['key', 'disable', 'dev', key!.hash.slice(0, 10)])).code).toBe(0);
     await place.gateway(['start']);
     expect((await dev()).api_key).not.toBe(before.api_key);

@@ -9,7 +9,9 @@ export const LAUNCHER = fileURLToPath(new URL('../../bin/tollgate.mjs', import.m
 export interface Finished {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** Both streams as they came. */
   readonly output: string;
+  readonly stdout: string;
 }
 
 /** A directory to work in, and the CLI run in it as a process. Data is kept in `<dir>/data`; ports are free ones. */
@@ -49,7 +51,7 @@ export async function makePlace(): Promise<Place> {
     async run(args, env = {}) {
       const child = launch(args, env);
       await child.exited;
-      return { code: child.exitCode, signal: child.signalCode, output: child.output() };
+      return { code: child.exitCode, signal: child.signalCode, output: child.output(), stdout: child.stdout() };
     },
     async gateway(args, env = {}, under) {
       const child = launch(args, env, under);

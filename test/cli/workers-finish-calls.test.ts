@@ -34,7 +34,7 @@ it('calls through the tunnel of whichever worker finish when the workers are sto
     ['account', 'credit', 'acme', '5'],
   ])
     expect((await place.run(args)).code).toBe(0);
-  const key = (await place.run(['key', 'create', 'acme'])).output.trim().split('\n')[0]!;
+  const key = (await place.run(['key', 'create', 'acme'])).stdout.trim().split('\n')[0]!;
   proxy = await dialIn({ router: url, services: offeredModel({ url: provider.url }) });
 
   const call = (more: object) =>
@@ -63,5 +63,5 @@ it('calls through the tunnel of whichever worker finish when the workers are sto
   await gateway.exited;
   expect(gateway.exitCode).toBe(0);
   const audit = await place.run(['audit', '--json'], { DATABASE_URL: database.url });
-  expect(JSON.parse(audit.output)).toMatchObject({ ok: true, totals: { locksHeld: 0, locksSettled: CALLS + 6 } });
+  expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true, totals: { locksHeld: 0, locksSettled: CALLS + 6 } });
 });

@@ -26,7 +26,7 @@ const serve = (count: string, env: NodeJS.ProcessEnv = {}) =>
 const baseUrl = async () => (await place.read('gateway.json'))['base_url']!;
 const lines = (gateway: ServerProcess) =>
   gateway
-    .output()
+    .stdout()
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line) as { readonly msg: string; readonly worker?: number });

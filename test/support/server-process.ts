@@ -22,6 +22,8 @@ export interface ServerProcess {
   readonly exited: Promise<void>;
   /** What it wrote on stdout and stderr, the last MiB of it. */
   output(): string;
+  /** The part of it that it wrote on stdout. */
+  stdout(): string;
   /** Resolves when its output holds the text, rejects when it exits without having written it. */
   wrote(text: string): Promise<void>;
   signal(signal: NodeJS.Signals): void;
@@ -95,11 +97,15 @@ function startProcess(command: ServerCommand): ServerProcess {
     throw new Error(`could not start ${command.file}: is it there and executable?`);
   }
   let output = '';
+  let stdout = '';
   const take = (chunk: string): void => {
     output += chunk;
     if (output.length > OUTPUT_MAX) output = output.slice(-OUTPUT_MAX);
   };
-  child.stdout.setEncoding('utf8').on('data', take);
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout = (stdout + chunk).slice(-OUTPUT_MAX);
+  });
+  child.stdout.on('data', take);
   child.stderr.setEncoding('utf8').on('data', take);
   const exited = once(child, 'close').then(() => {});
 
@@ -113,6 +119,7 @@ function startProcess(command: ServerCommand): ServerProcess {
     },
     exited,
     output: () => output,
+    stdout: () => stdout,
     wrote(text) {
       return new Promise((resolve, reject) => {
         const look = (): void => {

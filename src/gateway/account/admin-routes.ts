@@ -115,6 +115,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           security: SECURITY,
           body: {
             type: 'object',
+            additionalProperties: false,
             examples: [{ name: 'acme', label: 'Acme Ltd' }],
             properties: {
               name: { type: 'string', maxLength: 64, description: 'Small letters, digits and hyphens; the account is `tollgate:local:<name>`.' },
@@ -178,6 +179,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           params: accountParams,
           body: {
             type: 'object',
+            additionalProperties: false,
             examples: [{ amount_usd: 25, reference: 'invoice-17' }],
             required: ['reference'],
             properties: {
@@ -236,7 +238,8 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
           security: SECURITY,
           params: accountParams,
           body: {
-            type: 'object',
+            type: ['object', 'null'],
+            additionalProperties: false,
             examples: [{ name: 'laptop', limit: 5, limit_reset: 'monthly' }],
             properties: {
               ...keyBodyProperties,

@@ -39,6 +39,7 @@ export const keyBodyProperties = {
 /** The body that changes a key. */
 export const keyChangesSchema = {
   type: 'object',
+  additionalProperties: false,
   examples: [{ disabled: true }],
   properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
 } as const;

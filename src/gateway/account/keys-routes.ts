@@ -64,7 +64,12 @@ export function addKeysRoutes(
         description:
           'A new key for your account, with a spending limit, an expiry and a list of services where you want them. A wallet signs in for this with a nonce of `/auth/nonce`.',
         tags: ['Account'],
-        body: { type: ['object', 'null'], properties: keyBodyProperties, examples: [{ label: 'my agent', limit: 5, limit_reset: 'monthly' }] },
+        body: {
+          type: ['object', 'null'],
+          additionalProperties: false,
+          properties: keyBodyProperties,
+          examples: [{ label: 'my agent', limit: 5, limit_reset: 'monthly' }],
+        },
         response: { 201: newKeySchema },
       },
     },

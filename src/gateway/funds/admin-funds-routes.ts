@@ -155,6 +155,7 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
           body: {
             type: 'object',
             required: ['account'],
+            additionalProperties: false,
             examples: [{ account: 'tollgate:local:…' }],
             properties: {
               account: {
@@ -188,6 +189,7 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
           body: {
             type: 'object',
             required: ['network', 'address'],
+            additionalProperties: false,
             examples: [{ network: 'eip155:8453', address: '0x…', amount_usd: '25' }],
             properties: { network: { type: 'string', maxLength: 64 }, address: { type: 'string', maxLength: 64 }, ...amountProperties },
           },

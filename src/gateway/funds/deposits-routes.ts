@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Deposit } from '#billing';
 import { GatewayError } from '../errors.ts';
 import type { Admission } from '../pipeline.ts';
-import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
+import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { depositSchema, viewDeposit } from './fund-views.ts';
 import { requireFunds, type Funds } from './funds.ts';
 import { formsOf, ownWallet } from './own-wallet.ts';
@@ -63,6 +63,7 @@ export function addDepositsRoutes(app: FastifyInstance, funds: Funds | null, adm
         description:
           'Credits what is in suspense, final, and was sent by the wallet of your account or by one that is bound to it: plain transfers of a wallet that this gateway had not seen before. At most 100 of each wallet at a time.',
         tags: ['Money'],
+        body: noBody,
         response: { 200: oneOf({ type: 'array', items: depositSchema }) },
       },
     },

@@ -14,6 +14,9 @@ export const fundPageSchema = {
   },
 } as const;
 
+/** Of a request that is told nothing but its address. */
+export const noBody = { type: ['object', 'null'], additionalProperties: false, properties: {} } as const;
+
 export const pageOf = (items: object) =>
   ({
     type: 'object',

@@ -50,7 +50,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
           tags: ['Money'],
           // Whoever pays needs no other credential.
           ...(payments.open ? { security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }] } : {}),
-          body: { type: 'object', properties: amountProperties, examples: [{ amount_usd: '1.50' }] },
+          body: { type: 'object', additionalProperties: false, properties: amountProperties, examples: [{ amount_usd: '1.50' }] },
           response: {
             200: {
               type: 'object',

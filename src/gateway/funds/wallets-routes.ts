@@ -85,6 +85,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
         body: {
           type: 'object',
           required: ['sign_in'],
+          additionalProperties: false,
           examples: [{ sign_in: 'eyJtZXNzYWdlIjoi…' }],
           properties: { sign_in: { type: 'string', minLength: 1, maxLength: 8_192, description: 'Base64 of `{"message", "signature"}`.' } },
         },

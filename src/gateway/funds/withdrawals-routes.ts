@@ -11,7 +11,7 @@ import type { Identity } from '../catalog/identity.ts';
 import { GatewayError } from '../errors.ts';
 import type { Admission } from '../pipeline.ts';
 import { providerIdOf } from '../registry/provider-id.ts';
-import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
+import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { viewWithdrawal, withdrawalSchema } from './fund-views.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
 import { familyOf } from './own-wallet.ts';
@@ -73,6 +73,7 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
         body: {
           type: 'object',
           required: ['network', 'source'],
+          additionalProperties: false,
           examples: [{ network: 'eip155:8453', amount_usd: '25', source: 'earnings' }],
           properties: {
             network: { type: 'string', maxLength: 64, description: 'CAIP-2, one of `/payments/chains`.' },
@@ -162,6 +163,7 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
         summary: 'Cancel a withdrawal',
         description: 'Gives it back, as long as it is not signed. Afterwards 422: it may be on its chain.',
         tags: TAGS,
+        body: noBody,
         params: idParams,
         response: { 200: oneOf(withdrawalSchema) },
       },
@@ -184,6 +186,7 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
         description:
           'The gateway submits what you were to submit yourself (`submit: self`). The authorization that you were given stays good, and pays once, whoever submits it.',
         tags: TAGS,
+        body: noBody,
         params: idParams,
         response: { 200: oneOf(withdrawalSchema) },
       },

@@ -56,11 +56,12 @@ OPENAI_API_KEY=svc-sk-…</pre>
 <pre>claude mcp add --transport http tollgate &lt;this address&gt;/mcp \\
     --header "Authorization: Bearer svc-sk-…"</pre>
 <h2>Or with a wallet in place of a key</h2>
-<pre>curl -H "SIGN-IN-WITH-X: $(tollgate siwx --keypair wallet.json \\
-    --chain-id solana:mainnet --uri &lt;this address&gt;)" &lt;this address&gt;/api/v1/session/balance</pre>
+<pre>curl -H "SIGN-IN-WITH-X: $(node bin/tollgate.mjs siwx \\
+    --keypair wallet.json --chain-id solana:mainnet --uri &lt;this address&gt;)" &lt;this address&gt;/api/v1/session/balance</pre>
 <h2>Sell calls of your own models, tools and agents</h2>
-<pre>tollgate keygen --chain solana --out wallet.json
-tollgate provide --config provider.toml</pre>
+<pre>node bin/tollgate.mjs keygen --chain solana --out wallet.json
+node bin/tollgate.mjs provide --config provider.toml</pre>
+<p>Both commands run in a checkout of tollgate, after <code>npm ci</code>. tollgate is not on npm: a package of this name there is somebody else's, and must not see your wallet.</p>
 <footer>tollgate ${version} · Apache-2.0</footer>
 </main>
 </body>

@@ -70,7 +70,7 @@ describe('the reference', () => {
     expect(text.startsWith('# tollgate\n')).toBe(true);
     expect(text).toContain('## Chat\n\n- POST /api/v1/chat/completions: Create a chat completion\n');
     expect(text).toContain('- GET /api/v1/models: List models\n');
-    for (const way of ['Authorization: Bearer', 'x-api-key', 'SIGN-IN-WITH-X', 'tollgate provide']) expect(text).toContain(way);
+    for (const way of ['Authorization: Bearer', 'x-api-key', 'SIGN-IN-WITH-X', 'tollgate.mjs provide']) expect(text).toContain(way);
   });
 
   it.each(['/docs', '/docs/', '/'])('is a page at %s that runs no inline script and takes nothing from elsewhere', async (path) => {

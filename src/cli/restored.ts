@@ -1,0 +1,81 @@
+import { Command } from 'commander';
+import { withTargetOptions } from './admin-client.ts';
+import { CliError } from './cli-error.ts';
+import { findTarget, type TargetFlags } from './target.ts';
+import { say } from './target-words.ts';
+import { painter } from './terminal.ts';
+
+interface RestoredFlags extends TargetFlags {
+  readonly accept?: boolean;
+}
+
+const HELP = `
+A gateway remembers in journal-head.json of its data directory how far its journal went, and does not start on a database
+that has less: calls and credits that it acknowledged would be missing. After a backup was restored on purpose, this
+command says what is missing, and with --accept lets the gateway go on without it. Stop the gateway first.
+
+Exit codes: 0 nothing is missing, or it was accepted · 1 something is missing
+
+Examples:
+  tollgate restored --data /var/lib/tollgate
+  tollgate restored --data /var/lib/tollgate --accept
+  DATABASE_URL=postgres://… tollgate restored --accept`;
+
+/** `tollgate restored`: go on with a database that has less than the data directory remembers. */
+export function restoredCommand(): Command {
+  return withTargetOptions(
+    new Command('restored').summary('after a backup was restored: compare, and go on with what is there').description('Compare a restored database.'),
+  )
+    .option('--accept', 'go on without what is missing')
+    .addHelpText('after', HELP)
+    .action(restored);
+}
+
+async function restored({ accept = false, ...flags }: RestoredFlags): Promise<void> {
+  const { running, config, words } = await findTarget(flags, { create: true });
+  if (running) throw new CliError(`The gateway at ${running.base} runs on it. Stop it first.`);
+  say(words);
+  const paint = painter();
+  // Loaded here: other commands need none of it.
+  const [{ openDatabase }, { EMBEDDED_CHAIN, journalHead }, { lossOf }, { JournalLost, openJournalFile, refuseMissingDatabase }] = await Promise.all([
+    import('#store'),
+    import('#billing'),
+    import('../app-journal.ts'),
+    import('../app-journal-file.ts'),
+  ]);
+  const told = (error: unknown): string => {
+    if (error instanceof JournalLost) return error.message.split('\n')[0]!;
+    throw error;
+  };
+  const file = openJournalFile(config);
+  const missing = async (): Promise<string | null> => {
+    try {
+      const remembered = file.read();
+      return remembered && (await lossOf(database!, remembered));
+    } catch (error) {
+      return told(error);
+    }
+  };
+
+  let loss: string | null = null;
+  try {
+    refuseMissingDatabase(config);
+  } catch (error) {
+    loss = told(error);
+  }
+  const database = loss === null || accept ? await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir }) : null;
+  try {
+    loss ??= await missing();
+    if (loss === null) {
+      process.stdout.write(`${paint('green', '✓')} The database has all that journal-head.json remembers of it.\n`);
+      return;
+    }
+    if (!accept) throw new CliError(`${loss}\nTo go on without it: the same command with --accept`);
+    // The embedded database has one chain; on PostgreSQL the next gateway begins one of its own.
+    if (database!.engine === 'sqlite') await file.write(await journalHead(database!, EMBEDDED_CHAIN), Date.now());
+    else await file.remove();
+    process.stdout.write(`${loss}\n${paint('green', '✓')} Accepted: the gateway goes on with the database as it is.\n`);
+  } finally {
+    await database?.close();
+  }
+}

@@ -1,0 +1,11 @@
+import { painter } from './terminal.ts';
+
+/** Tells people on standard error where a command acts: standard output is for what it found. */
+export function say(text: string): void {
+  process.stderr.write(`${painter(process.stderr)('dim', text)}\n`);
+}
+
+/** A database and the data directory beside it. `name` is that of `databaseName`. */
+export function onDatabase(name: string, dataDir: string): string {
+  return name === 'embedded' ? `on the embedded database in ${dataDir}` : `on PostgreSQL ${name}, data directory ${dataDir}`;
+}

@@ -1,0 +1,153 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '#gateway';
+import { loadConfig } from '../gateway/config-file.ts';
+import { databaseName } from '../store/database-name.ts';
+import { CliError } from './cli-error.ts';
+import { findGateway, realPath, type GatewayFile } from './discovery.ts';
+import { onDatabase } from './target-words.ts';
+
+export interface TargetFlags {
+  readonly url?: string;
+  readonly adminKey?: string;
+  readonly data?: string;
+  readonly config?: string;
+}
+
+/** Where a command acts. */
+export interface Target {
+  /** null: no gateway is to be asked, the database of `config` is opened. */
+  readonly running: { readonly base: string; readonly key: string } | null;
+  readonly config: Config;
+  /** The same for people, without credentials: "At http://…". */
+  readonly words: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the flags, the environment and the file name. The higher rank is the stronger: 2 a flag, 1 the environment, 0 nobody said so. */
+interface Named {
+  readonly config: Config;
+  readonly file: string | null;
+  readonly url: { readonly base: string; readonly by: string; readonly rank: number } | null;
+  readonly data: { readonly by: string; readonly rank: number };
+  readonly database: { readonly name: string; readonly by: string; readonly rank: number };
+}
+
+/**
+ * Finds what a command is to act on: the gateway at `--url`, else the one that runs on the data directory, else the database. What is named is what is
+ * acted on: a database that is named is never exchanged for the gateway that happens to run here, and names that contradict each other are refused.
+ * Throws CliError that says both. `create`: the embedded database may be missing.
+ */
+export async function findTarget(flags: TargetFlags, { create = false }: { readonly create?: boolean } = {}): Promise<Target> {
+  const named = readNames(flags, process.env);
+  const { config } = named;
+  const { gateway, copiedFrom } = findGateway(config.dataDir);
+  const here = gateway !== null && (await isThere(gateway.base_url)) ? gateway : null;
+  const keyGiven = flags.adminKey ?? config.adminKey;
+
+  if (named.url) {
+    const { base } = named.url;
+    refuseRivals(named, here);
+    const key = keyGiven ?? (here?.base_url === base ? here.admin_key : null);
+    if (!key) throw new CliError(`The admin key of ${base} is not known.\nSet TOLLGATE_ADMIN_KEY, or give --admin-key.`);
+    return { running: { base, key }, config, words: `At ${base}` };
+  }
+  if (here && uses(here, named)) {
+    const words = `At ${here.base_url}, ${onDatabase(here.database, here.data_dir)}`;
+    return { running: { base: here.base_url, key: keyGiven ?? here.admin_key }, config, words };
+  }
+
+  if (config.databaseUrl === null) refuseUnusable(config.dataDir, create);
+  const asides = [
+    here ? `. The gateway at ${here.base_url} uses another one and is not asked` : '',
+    copiedFrom === null ? '' : `. Its gateway.json is a copy from ${copiedFrom} and is not used`,
+  ];
+  return { running: null, config, words: `Directly ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}${asides.join('')}` };
+}
+
+function readNames(flags: TargetFlags, env: Environment): Named {
+  const file = flags.config ?? (env['TOLLGATE_CONFIG'] || null);
+  const fileRank = flags.config === undefined ? 1 : 2;
+  const config = loadConfig({ file, env, mode: 'production', overrides: { 'server.data_dir': flags.data } });
+  const inFile = file === null ? null : { by: file, rank: fileRank };
+  const unnamed = { by: 'the default', rank: 0 };
+  const data =
+    flags.data !== undefined
+      ? { by: '--data', rank: 2 }
+      : env['TOLLGATE_DATA']
+        ? { by: 'TOLLGATE_DATA', rank: 1 }
+        : inFile && config.dataDir !== DEFAULT_DATA
+          ? inFile
+          : unnamed;
+  const database = config.databaseUrl === null ? unnamed : env['DATABASE_URL'] ? { by: 'DATABASE_URL', rank: 1 } : (inFile ?? unnamed);
+  return { config, file, url: readUrl(flags, env), data, database: { name: databaseName(config.databaseUrl), ...database } };
+}
+const DEFAULT_DATA = '.tollgate';
+
+function readUrl(flags: TargetFlags, env: Environment): Named['url'] {
+  const [text, by, rank] = flags.url === undefined ? [env['TOLLGATE_URL'], 'TOLLGATE_URL', 1] : [flags.url, '--url', 2];
+  if (!text) return null;
+  if (!/^https?:/.test(text) || !URL.canParse(text)) throw new CliError(`${by} is not an address: ${text}\nGive it as http://127.0.0.1:8402`);
+  return { base: text.replace(/\/+$/, ''), by, rank };
+}
+
+/** An address beside a directory or a database that is named as strongly, and is not that gateway's. */
+function refuseRivals({ config, url, data, database }: Named, here: GatewayFile | null): void {
+  const { base, by, rank } = url!;
+  const refuse = (rival: string, where: string): never => {
+    throw new CliError(`${by} names the gateway at ${base}, and ${rival} names ${where}.\nLeave one of them out.`);
+  };
+  const same = here?.base_url === base;
+  if (database.rank >= rank && !(same && here.database === database.name)) refuse(database.by, `the database ${database.name}`);
+  if (same || data.rank < rank) return;
+  if (here) refuse(data.by, `the data directory ${here.data_dir}, which the gateway at ${here.base_url} runs on`);
+  if (hasDatabase(config.dataDir)) refuse(data.by, `the data directory ${realPath(config.dataDir)}, which has a database of its own`);
+}
+
+/** Whether the gateway that runs on the data directory is the one that is meant. Throws where it cannot be told. */
+function uses(here: GatewayFile, { config, file, data, database }: Named): boolean {
+  if (config.databaseUrl !== null && here.database !== database.name) return false;
+  // A file that names no directory means the default one, which another gateway may have taken.
+  if (file === null || data.rank > 0 || here.config === realPath(file)) return true;
+  throw new CliError(
+    `The gateway that runs on the data directory ${here.data_dir} (${here.base_url}) was started with ${here.config ?? 'no configuration file'}, not with ${file}.\n` +
+      `Name the data directory that you mean (--data, or server.data_dir in ${file}), or the address of its gateway (--url).`,
+  );
+}
+
+const hasDatabase = (dataDir: string): boolean => existsSync(join(dataDir, 'tollgate.db'));
+
+function refuseUnusable(dataDir: string, create: boolean): void {
+  refuseUnreadable(dataDir);
+  // A directory that a gateway has run in and whose database is gone is refused in words of its own, where the database would be opened.
+  if (create || hasDatabase(dataDir) || existsSync(join(dataDir, 'identity.json'))) return;
+  throw new CliError(
+    `No gateway has run with the data directory ${dataDir} yet.\n` +
+      `Start one (npm start), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`,
+  );
+}
+
+/** Another user's data directory must not be taken for an empty one. */
+function refuseUnreadable(dataDir: string): void {
+  if (!existsSync(dataDir)) return;
+  try {
+    accessSync(dataDir, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    throw new CliError(
+      `The data directory ${dataDir} belongs to another user.\nRun this as the user that runs the gateway, or name another directory (--data).`,
+      { cause: error },
+    );
+  }
+}
+
+/** A process that lives need not answer yet, or any more. */
+async function isThere(base: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${base}/health/live`, { signal: AbortSignal.timeout(2000), redirect: 'error' });
+    await response.body?.cancel();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,15 @@
+/** Search parameters of a postgres:// URL that decide which database it is; the others say who comes and how. */
+const NAMING = ['host', 'port', 'dbname', 'options'];
+const DEFAULT_PORT = '5432';
+
+/**
+ * One text for one database, without user and password: `embedded`, or `postgres://host:port/name`.
+ * Two URLs of the same text lead to the same database.
+ */
+export function databaseName(url: string | null): string {
+  if (url === null) return 'embedded';
+  const { hostname, port, pathname, searchParams } = new URL(url);
+  const naming = NAMING.flatMap((name) => searchParams.getAll(name).map((value) => `${name}=${value}`));
+  const address = hostname === '' ? '' : `${hostname}:${port || DEFAULT_PORT}`;
+  return `postgres://${address}${pathname}${naming.length > 0 ? `?${naming.join('&')}` : ''}`;
+}

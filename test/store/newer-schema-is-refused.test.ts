@@ -1,0 +1,40 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { DatabaseError, openDatabase } from '#store';
+import { adHoc } from '../support/ad-hoc.ts';
+import { ENGINES } from '../support/engines.ts';
+import { freshDatabase } from '../support/fresh-database.ts';
+
+const KNOWN = readdirSync(new URL('../../src/store/migrations/', import.meta.url))
+  .sort()
+  .map((file) => file.replace(/\.sql$/, ''));
+
+describe.each(ENGINES)('a database of a newer tollgate on %s', (engine) => {
+  it('is refused by name', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-newer-'));
+    onTestFinished(() => rmSync(dataDir, { recursive: true }));
+    const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
+    if (fresh) onTestFinished(() => fresh.drop());
+    const open = () => openDatabase({ url: fresh?.url, dataDir });
+
+    const first = await open();
+    await first.query(adHoc("INSERT INTO migrations (name, applied_at) VALUES ('9999_future', 1)"));
+    // One that this version would apply.
+    await first.query(adHoc(`DELETE FROM migrations WHERE name = '${KNOWN[0]}'`));
+    await first.close();
+
+    const error = await open().then(
+      (database) => database.close(),
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(DatabaseError);
+    const { message, unavailable } = error as DatabaseError;
+    expect(message).toContain('9999_future');
+    expect(message).toContain(`up to ${KNOWN.at(-1)}`);
+    expect(message).toContain('Run the newer version, or restore a backup from before the upgrade');
+    expect(message).toContain(fresh ? new URL(fresh.url).pathname : join(dataDir, 'tollgate.db'));
+    expect(unavailable).toBe(false);
+  });
+});
