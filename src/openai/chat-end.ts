@@ -1,4 +1,4 @@
-import type { ProviderFlag, ReplyEnd } from '#gateway';
+import { GatewayError, type Cut, type ProviderFlag, type ReplyEnd } from '#gateway';
 import type { ChatBudget } from './chat-budget.ts';
 import { claimedCompletion, measureUsage, readUsage, type ChatUsage } from './chat-usage.ts';
 import type { PromptSize } from './prompt-size.ts';
@@ -24,6 +24,8 @@ export interface ChatTail {
   readonly usage: Readonly<Record<string, unknown>>;
   /** More of what `usage.cost_details` says. */
   readonly costDetails?: Readonly<Record<string, unknown>>;
+  /** Why the reply is not whole, though what came of it is charged; default it is. */
+  readonly cut?: GatewayError;
 }
 
 export interface Produced {
@@ -52,11 +54,12 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
 }
 
 /** The end of a reply that was cut: by what the provider claimed before, else by what was counted. Free when nothing was produced. */
-export function cutEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
   const claimed = readUsage(produced.claim, context.budget, context.size, produced.outputBytes);
-  if (claimed.usage) return toEnd(produced, claimed, 'complete', false, claimed.flags);
-  const usage = measureUsage(context.budget, context.size, produced.outputBytes);
-  return toEnd(produced, usage, usage.usage ? 'complete' : 'free', true, usage.flags);
+  const usage = claimed.usage ? claimed : measureUsage(context.budget, context.size, produced.outputBytes);
+  const end = toEnd(produced, usage, usage.usage ? 'cut' : 'free', usage !== claimed, usage.flags);
+  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
+  return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail };
 }
 
 /** The end of a reply that ran past its budget although the cap was passed down. */

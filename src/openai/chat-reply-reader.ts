@@ -1,5 +1,6 @@
-import { GatewayError, parseJson, type JsonLimits, type ReplyReader } from '#gateway';
+import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits, type ReplyReader } from '#gateway';
 import { completeEnd, cutEnd, type Produced, type ReplyContext } from './chat-end.ts';
+import { partialReply } from './partial-reply.ts';
 import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';
 
 type Json = Record<string, unknown>;
@@ -28,17 +29,7 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
       const produced = readCompletion(context, parseReply(collected.take()));
       return completeEnd(context, produced);
     },
-    cut() {
-      return cutEnd(context, {
-        body: {},
-        before: null,
-        claim: null,
-        outputBytes: partialContentBytes(collected.take()),
-        finishReasons: [],
-        choices: 1,
-        malformed: false,
-      });
-    },
+    cut: (cut) => cutEnd(context, partialReply(context, collected.take()), cut),
   };
 }
 
@@ -55,15 +46,15 @@ export function contentTypeOf(headers: Readonly<Record<string, string | string[]
   return typeof type === 'string' ? type.toLowerCase() : '';
 }
 
-/** Keeps the chunks of a body up to `bytesMax`; beyond it push throws UpstreamFailure. */
+/** Keeps the chunks of a body up to `bytesMax`; with the one that goes beyond it, push throws UpstreamFailure `tooLarge`. */
 export function createCollector(bytesMax: number) {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   return {
     push(chunk: Uint8Array): void {
       bytes += chunk.byteLength;
-      if (bytes > bytesMax) throw malformed(`its reply is larger than ${bytesMax} bytes`);
       chunks.push(chunk);
+      if (bytes > bytesMax) throw tooLarge(`its reply is larger than ${bytesMax} bytes`);
     },
     take: (): Buffer => {
       const only = chunks[0];
@@ -79,6 +70,7 @@ export function parseReply(bytes: Uint8Array): Json {
   try {
     parsed = parseJson(bytes, REPLY_LIMITS);
   } catch (error) {
+    if (error instanceof TooMuchStructure) throw tooLarge('its reply has more structure than is read', { cause: error });
     if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
     throw error;
   }
@@ -135,11 +127,3 @@ function functionBytes(value: unknown): number {
   const { name, arguments: given } = value as Json;
   return (typeof name === 'string' ? Buffer.byteLength(name) : 0) + (typeof given === 'string' ? Buffer.byteLength(given) : 0);
 }
-
-/** Of a JSON reply that was cut: what follows the first key of content. */
-export function partialContentBytes(bytes: Buffer): number {
-  const at = bytes.indexOf(CONTENT_KEY);
-  return at === -1 ? 0 : bytes.length - at - CONTENT_KEY.length;
-}
-
-const CONTENT_KEY = Buffer.from('"content":');

@@ -134,9 +134,12 @@ async function writeStream(
   }
 }
 
-/** The reply's own end, with what it used and cost. */
+/** The reply's own end, with what it used and cost, and why it is not whole. */
 function withUsage(settled: SettledFrame, stream: boolean): Record<string, unknown> {
-  const { body, usage, costDetails } = settled.tail as ChatTail;
+  const { body, usage, costDetails, cut } = settled.tail as ChatTail;
+  // A client of a stream stops at an error; a whole reply that is one would hide what it has.
+  if (cut && stream) body['error'] = toHttpError(cut).body.error;
+  else if (cut) body['tollgate'] = { ...(body['tollgate'] as object | undefined), note: toHttpError(cut).body.error };
   const { charged, fee } = settled.settlement;
   const details: Record<string, unknown> = { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee), ...costDetails };
   // An agent may have made calls of its own, paid from the same lock.
@@ -148,8 +151,8 @@ function withUsage(settled: SettledFrame, stream: boolean): Record<string, unkno
 }
 
 function lastBytes(settled: SettledFrame): Buffer {
-  const { before } = settled.tail as ChatTail;
-  const last = Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}\n\ndata: [DONE]\n\n`);
+  const { before, cut } = settled.tail as ChatTail;
+  const last = Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}\n\n${cut ? '' : 'data: [DONE]\n\n'}`);
   return before ? Buffer.concat([before, last]) : last;
 }
 
