@@ -2,7 +2,7 @@ import { UpstreamFailure } from '#gateway';
 import { describe, expect, it } from 'vitest';
 import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
 import type { ChatTail } from '../../src/openai/chat-end.ts';
-import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE, usualStream } from './support/replies.ts';
+import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE } from './support/replies.ts';
 
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
 
