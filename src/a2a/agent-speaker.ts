@@ -203,6 +203,8 @@ function createTeller() {
       const base = { taskId, contextId, ...usage };
       if (outcome === 'pending' && INTERRUPTED.has(state)) return { ...base, finish: 'input', error: null };
       if (outcome === 'complete') return { ...base, finish: 'stop', error: null };
+      if (outcome === 'cut')
+        return { ...base, finish: 'cut', error: error ?? said ?? "The agent's task was canceled. What it gave until then is charged" };
       return { ...base, finish: 'failed', error: error ?? said ?? `the agent's task is ${state.replace('TASK_STATE_', '').toLowerCase() || 'over'}` };
     },
   };

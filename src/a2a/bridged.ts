@@ -141,7 +141,7 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
     );
     await out.event(withReceipt(JSON.stringify(translateEvent('1.0', ask.version, { task: taskOf(WORKING, null) })), ask.payment));
   };
-  const finish = async (state: 'completed' | 'failed', message: JsonObject | null) => {
+  const finish = async (state: 'completed' | 'canceled' | 'failed', message: JsonObject | null) => {
     const name = `TASK_STATE_${state.toUpperCase()}`;
     const snapshot = JSON.stringify(taskOf(name, message));
     await tasks.saw(key, {
@@ -170,9 +170,8 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
       if (frame.type !== 'settled') continue;
       if (!begun) await begin();
       const end = frame.tail as PartsEnd;
-      const last = await (end.finish === 'failed'
-        ? finish('failed', said(taskId, contextId, end.error ?? 'The work failed'))
-        : finish('completed', null));
+      const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
+      const last = await finish(state, state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed'));
       const text = JSON.stringify(
         translateEvent('1.0', ask.version, { statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) } }),
       );
@@ -201,10 +200,12 @@ const said = (taskId: string, contextId: string, text: string): JsonObject => ({
   parts: [{ text }],
 });
 
-/** What a model used, as an agent would say it. */
+/** What a model used, as an agent would say it, and why its answer is not whole. */
 function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } {
-  const { promptTokens, completionTokens } = tail as PartsEnd;
-  return promptTokens + completionTokens === 0 ? {} : { metadata: { 'tollgate/usage': { prompt: promptTokens, completion: completionTokens } } };
+  const { promptTokens, completionTokens, finish, error } = tail as PartsEnd;
+  const used = promptTokens + completionTokens === 0 ? {} : { 'tollgate/usage': { prompt: promptTokens, completion: completionTokens } };
+  const metadata = { ...used, ...(finish === 'cut' ? { 'tollgate/cut': error } : {}) };
+  return Object.keys(metadata).length === 0 ? {} : { metadata };
 }
 
 /** Texts that follow each other are one. */

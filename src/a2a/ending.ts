@@ -16,24 +16,31 @@ export interface A2aTail {
 
 const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
-/** What a message used that ended well: counted once; where the agent is priced by its use, what it reported of that. */
+/**
+ * What a message used that is paid: counted once; where the agent is priced by its use, what it reported of that. `cut`: it was stopped, and need not have
+ * come to a report.
+ */
 export function usageOf(
   { priceCap }: Pick<Offer, 'priceCap'>,
   reported: unknown,
+  cut: boolean,
 ): { readonly usage: Usage | null; readonly flags: readonly ProviderFlag[] } {
-  return priceCap === null ? { usage: { call: 1n }, flags: [] } : readReportedUsage(reported);
+  const unreported = reported === undefined || reported === null;
+  return priceCap === null || (cut && unreported) ? { usage: { call: 1n }, flags: [] } : readReportedUsage(reported);
 }
 
 /**
- * How a call ends whose last event this is: charged where the agent answered or its task is completed, free where the task failed, was rejected or canceled,
- * pending where it goes on. `later`: the message went on with a task, whose use is charged with its first message.
+ * How a call ends whose last event this is: charged where the agent answered or its task is completed, free where the task failed or was rejected, pending
+ * where it goes on. One that was canceled is cut: charged where it had given output (`gave`), else free. `later`: the message went on with a task, whose use
+ * is charged with its first message.
  */
-export function toEnd(offer: Offer, event: A2aEvent, tail: A2aTail, later: boolean): ReplyEnd {
+export function toEnd(offer: Offer, event: A2aEvent, tail: A2aTail, { later, gave }: { readonly later: boolean; readonly gave: boolean }): ReplyEnd {
   const finishReason = event.kind === 'message' ? 'message' : event.state;
   if (event.kind !== 'message' && !isTerminal(event.state)) return { ...FREE, outcome: 'pending', finishReason, tail };
-  if (event.kind !== 'message' && event.state !== 'completed') return { ...FREE, finishReason, tail };
-  const { usage, flags } = later ? { usage: { call: 1n }, flags: [] } : usageOf(offer, event.usage);
-  return { usage, flags, outcome: 'complete', estimated: false, finishReason, tail };
+  const cut = event.state === 'canceled' && gave;
+  if (event.kind !== 'message' && event.state !== 'completed' && !cut) return { ...FREE, finishReason, tail };
+  const { usage, flags } = later ? { usage: { call: 1n }, flags: [] } : usageOf(offer, event.usage, cut);
+  return { usage, flags, outcome: cut ? 'cut' : 'complete', estimated: false, finishReason, tail };
 }
 
 /** The agent refused: nothing is charged. */

@@ -108,7 +108,7 @@ export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Tas
 /** Looks at a task for the gateway itself, that its end is seen although nobody asks. */
 export function createLook(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Look {
   return async (task, signal) => {
-    const { taskId, service, offerId, account, notes } = task;
+    const { taskId, service, offerId, account, notes, output } = task;
     // Only the gateway that made the answer knew of it.
     if (notes === BRIDGED) return null;
     const params: JsonObject = { id: taskId, historyLength: 0 };
@@ -129,7 +129,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
         return null;
       },
     };
-    const talk = createTaskTalk({ ...deps, tasks }, ask, { service, taskId, live: true, notes });
+    const talk = createTaskTalk({ ...deps, tasks }, ask, { service, taskId, live: true, notes, output });
     try {
       const tail = (await runFree(
         deps.pipeline,

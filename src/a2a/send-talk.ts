@@ -130,6 +130,15 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     return key;
   };
 
+  /** The task has ended with this event. */
+  async function over(offer: Offer, key: TaskKey, event: A2aEvent, tail: A2aTail): Promise<ReplyEnd> {
+    const gave = event.output || (event.state === 'canceled' && (await tasks.find(key, ownerOf(call!.caller)))?.output === true);
+    ended = { key, sight: sightOf(offer, event, gave)! };
+    if (ask.covered) note(undefined);
+    if (ask.covered) await noting;
+    return toEnd(offer, event, tail, { later: ask.later, gave });
+  }
+
   /** Asks for the task until it has ended, or waits for its client. */
   async function wait(offer: Offer, send: Send, link: Link, key: TaskKey, signal: AbortSignal): Promise<ReplyEnd> {
     const params = { id: key.taskId };
@@ -150,10 +159,10 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         if (event === null || event.taskId !== key.taskId) throw broken('the agent answered with another task', reply.status);
         const value = translateResult('send', link.version, ask.version, link.version === '1.0' ? { task: said.value } : said.value);
         if (!isTerminal(event.state) && !isInterrupted(event.state)) break;
-        if (isTerminal(event.state)) ended = { key, sight: sightOf(offer, event)! };
-        if (ask.covered) note(undefined);
-        if (ask.covered) await noting;
-        return toEnd(offer, event, { text: JSON.stringify(value), event, error: null, cut: null }, ask.later);
+        const tail: A2aTail = { text: JSON.stringify(value), event, error: null, cut: null };
+        if (isTerminal(event.state)) return await over(offer, key, event, tail);
+        await tasks.saw(key, sightOf(offer, event, false)!);
+        return toEnd(offer, event, tail, { later: ask.later, gave: event.output });
       }
     }
   }
@@ -183,6 +192,8 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     const operation: Operation = ask.operation === 'stream' && streams ? 'stream' : 'send';
     let key: TaskKey | null = null;
     let state: A2aEvent['state'] = null;
+    /** It is noted that the task has given output. */
+    let gave = false;
     /** Why nobody else will be told of the task, who should have been. */
     let unkept: string | null = null;
     /** Whoever called hears of the task. */
@@ -229,27 +240,27 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
             ? said.text
             : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
         const tail: A2aTail = { text, event, error: null, cut: null };
-        if (event.kind === 'message') return toEnd(offer, event, tail, ask.later);
+        if (event.kind === 'message') return toEnd(offer, event, tail, { later: ask.later, gave: true });
+        const first = key === null;
         if (key === null) {
           key = await begin(offer, link.version, event);
           unkept = await unkeptOf(ask.onTask?.(key));
         } else if (event.taskId !== key.taskId) throw broken('the agent speaks of another task than before', reply.status);
-        else if (event.state !== null && event.state !== state && !isTerminal(event.state)) {
-          const sight = sightOf(offer, event);
-          if (sight) await tasks.saw(key, sight);
+        const moved = event.state !== null && event.state !== state && !first;
+        if (!isTerminal(event.state) && (moved || (event.output && !gave))) {
+          const sight = sightOf(offer, event, gave);
+          const seen = sight && (await tasks.saw(key, sight));
+          // It was ended at another door, and nothing that it gives after that would be paid.
+          if (seen?.task.live === false) return pendingEnd({ cut: `The task is ${seen.task.state}` });
         }
+        gave ||= event.output;
         state = event.state ?? state;
         told = true;
         if (ask.left?.aborted) unread(exchange);
         deps.notify(key, link, said.value);
-        if (isTerminal(event.state)) {
-          ended = { key, sight: sightOf(offer, event)! };
-          if (ask.covered) note(undefined);
-          if (ask.covered) await noting;
-          return toEnd(offer, event, tail, ask.later);
-        }
+        if (isTerminal(event.state)) return await over(offer, key, event, tail);
         if (unkept !== null) return pendingEnd({ cut: unkept });
-        if (operation === 'send' && (!ask.waits || isInterrupted(event.state))) return toEnd(offer, event, tail, ask.later);
+        if (operation === 'send' && (!ask.waits || isInterrupted(event.state))) return toEnd(offer, event, tail, { later: ask.later, gave });
         yield Buffer.from(text);
       }
       if (key === null) throw broken('the agent ended its answer before it said anything', reply.status);

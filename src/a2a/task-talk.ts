@@ -33,7 +33,7 @@ const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, 
 export function createTaskTalk(
   { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
   ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'>,
-  { service, taskId, live, notes }: Pick<Task, 'service' | 'taskId' | 'live' | 'notes'>,
+  { service, taskId, live, notes, output }: Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>,
 ): Conversation {
   async function* converse(offer: Offer, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     const { operation, version } = ask;
@@ -41,6 +41,7 @@ export function createTaskTalk(
     const link = chooseLink(offer, await cards.facts(offer), begunIn ?? version);
     const key = keyOf(service, taskId);
     const streams = isStreaming(operation);
+    let gave = output;
     let told = false;
     let forget = () => {};
     try {
@@ -60,8 +61,9 @@ export function createTaskTalk(
         }
         const event = readEvent(link.version, said.value);
         if (event === null || event.kind === 'message' || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);
-        const sight = live ? sightOf(offer, event) : null;
+        const sight = live ? sightOf(offer, event, gave) : null;
         if (sight) await tasks.saw(key, sight);
+        gave ||= event.output;
         if (live) notify(key, link, said.value);
         const text = link.version === version ? said.text : JSON.stringify(translateResult(operation, link.version, version, said.value));
         const tail: A2aTail = { text, event, error: null, cut: null };

@@ -1,7 +1,7 @@
 import { type Offer, type Sight, type TaskCall, type TaskKey, type Usage } from '#gateway';
 import { usageOf } from './ending.ts';
 import type { A2aEvent } from './wire/read-result.ts';
-import { isTerminal } from './wire/task-state.ts';
+import { isTerminal, type TaskState } from './wire/task-state.ts';
 import type { A2aVersion } from './wire/version.ts';
 
 /** Notes of a task that no agent keeps: it is an answer of another primitive, and nobody can be asked for it. */
@@ -18,15 +18,23 @@ export function versionIn(notes: string): A2aVersion | null {
 
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });
 
-/** What an event says of its task; null for one that says nothing of where it stands. */
-export function sightOf(offer: Pick<Offer, 'priceCap'>, { state, contextId, usage }: A2aEvent): Sight | null {
-  if (state === null || state === 'unknown') return null;
-  const end = !isTerminal(state) ? null : state === 'completed' ? 'complete' : 'free';
+/** What an event says of its task; null for one that says nothing new of where it stands. `gave`: it is known that the task has given output. */
+export function sightOf(offer: Pick<Offer, 'priceCap'>, { state: said, contextId, usage, output }: A2aEvent, gave: boolean): Sight | null {
+  const state = said === 'unknown' ? null : said;
+  if (state === null && (gave || !output)) return null;
+  const end = endOf(state);
   return {
     state,
     end,
+    output,
     ...(contextId === null ? {} : { contextId }),
     // What a task used is told once, and charged with its first message.
-    usageOf: (_call: TaskCall, first: boolean): Usage | null => (first ? usageOf(offer, usage).usage : { call: 1n }),
+    usageOf: (_call: TaskCall, first: boolean): Usage | null => (first ? usageOf(offer, usage, end === 'cut').usage : { call: 1n }),
   };
+}
+
+/** What an end that an agent tells costs: one that it was stopped at is its client's doing, a failure or a refusal is its own. */
+function endOf(state: TaskState | null): Sight['end'] {
+  if (!isTerminal(state)) return null;
+  return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';
 }

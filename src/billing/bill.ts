@@ -47,8 +47,11 @@ export interface EndFrame {
   readonly price: string;
   readonly provider: string;
   readonly usage: Usage | null;
-  /** `pending`: the lock is kept, for the call that goes on with the work or until it expires. */
-  readonly outcome: 'complete' | 'free' | 'over_cap' | 'pending';
+  /**
+   * `cut`: it was ended before its own end, though nothing failed: what was produced is charged. `pending`: the lock is kept, for the call that goes on
+   * with the work or until it expires.
+   */
+  readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
   readonly estimated: boolean;
   /** How the run went, kept on the generation as JSON. */
   readonly detail: Readonly<Record<string, unknown>>;
@@ -281,7 +284,7 @@ async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFr
   return { settlement: await resolutionOf(options.ledger, billable.id, result), before: !result.ok };
 }
 
-/** The endings of a completed run: failed by its own words or without usage is free, past its budget costs the budget, else the price of its usage. */
+/** What a run that ended costs: nothing where it failed by its own words or has no usage, the budget where it went past that, else the price of its usage. */
 export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>, ceiling: boolean): MicroUsd {
   if (end.outcome === 'free' || !end.usage) return 0n;
   if (end.outcome === 'over_cap') return quote.estimate;

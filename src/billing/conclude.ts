@@ -6,7 +6,7 @@ import { usageToText } from './price.ts';
 
 /** How the work of a call ended that had been left pending: what its EndFrame would have said. */
 export type Conclusion = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & {
-  readonly outcome: 'complete' | 'free';
+  readonly outcome: 'complete' | 'cut' | 'free';
   /** The estimate of the provider that did the work, where the lock may be that of a dearer one; null for what is locked. */
   readonly most?: MicroUsd | null;
 };

@@ -227,20 +227,32 @@ export interface ReplyReader {
   endElsewhere?(): Promise<ReplyEnd> | null;
   /** Bytes of the reply that it keeps until its end; absent where it passes them on. */
   readonly kept?: number | undefined;
-  /** The reply was cut by us (client gone and drain bound reached): what was produced so far, as measured. */
-  cut(): ReplyEnd;
+  /**
+   * The reply was ended by us: what was produced so far, as it was claimed or else measured; `free` where that is nothing. Also after `data` or `end` threw a
+   * failure that is `tooLarge`. Throws UpstreamFailure where the reply had broken before.
+   */
+  cut(cut: Cut): ReplyEnd;
   /** True once no further byte can change the end (`[DONE]`, or output past the budget): call `end()` at once and let the rest go. */
   readonly finished?: boolean;
+}
+
+/** Why the gateway ends a reply that has not ended by itself, though nobody failed. */
+export interface Cut {
+  /** The client left or cancelled; the call's clock ran out; the reply is larger than the gateway takes. */
+  readonly reason: 'cancelled' | 'timeout' | 'too_large';
+  /** The same for people, to follow "The reply was cut: ". */
+  readonly message: string;
 }
 
 export interface ReplyEnd {
   /** null: the provider reported none. */
   readonly usage: Usage | null;
   /**
+   * `cut`: it was ended before its own end, see Cut; what was produced is charged.
    * `free`: the work failed by its own words (empty, error finish), nothing is charged. `over_cap`: the output ran past the budget and was cut.
    * `pending`: the work is not at its end; the lock is kept for the call that goes on with it or for whoever sees the end, or until it expires.
    */
-  readonly outcome: 'complete' | 'free' | 'over_cap' | 'pending';
+  readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
   /** Usage was measured by us, not reported. */
   readonly estimated: boolean;
   /** Why the work ended, in the provider's words; null when it did not say. */
@@ -260,33 +272,36 @@ export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 /**
  * One attempt failed. `retryable`: another provider may do better.
  * `blame`: `provider` counts against its health, `request` means the request itself was refused (4xx) and passes through, `account` that the account has as
- * much open there as it may.
+ * much open there as it may, `nobody` counts against nobody.
  * `unsent`: nothing of the request reached the provider, so that trying another adds no load anywhere.
  * `unreachable`: there was no way to the provider, whatever the request.
  * `absent`: the provider is connected nowhere, and was waited for where there is nobody else.
+ * `tooLarge`: the reply is larger than the gateway takes. Its consumer may have asked for that, so it is no failure of the provider.
  */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   readonly status: number | null;
   readonly retryable: boolean;
-  readonly blame: 'provider' | 'request' | 'account';
+  readonly blame: 'provider' | 'request' | 'account' | 'nobody';
   /** The provider's own words, safe to show; null when it gave none. */
   readonly detail: string | null;
   readonly retryAfterS: number | undefined;
   readonly unsent: boolean;
   readonly unreachable: boolean;
   readonly absent: boolean;
+  readonly tooLarge: boolean;
   constructor(
     message: string,
     options: {
       status?: number | null;
       retryable: boolean;
-      blame: 'provider' | 'request' | 'account';
+      blame: 'provider' | 'request' | 'account' | 'nobody';
       detail?: string | null;
       retryAfterS?: number | undefined;
       unsent?: boolean;
       unreachable?: boolean;
       absent?: boolean;
+      tooLarge?: boolean;
       cause?: unknown;
     },
   ) {
@@ -299,7 +314,16 @@ export class UpstreamFailure extends Error {
     this.unsent = options.unsent ?? false;
     this.unreachable = options.unreachable ?? false;
     this.absent = options.absent ?? false;
+    this.tooLarge = options.tooLarge ?? false;
   }
+}
+
+/** The failure of a reply that is larger than the gateway takes. Never retryable: another provider would be asked for as much. */
+export function tooLarge(
+  message: string,
+  { status = null, cause }: { readonly status?: number | null; readonly cause?: unknown } = {},
+): UpstreamFailure {
+  return new UpstreamFailure(message, { status, retryable: false, blame: 'nobody', tooLarge: true, cause });
 }
 
 /** One call of one primitive: a small neutral header around a native exchange. */

@@ -17,6 +17,7 @@ export const ERROR_CODES = [
   'escrow_not_setup',
   'rate_limit_exceeded',
   'provider_unavailable',
+  'reply_cut',
   'no_provider_healthy',
   'service_unavailable',
   'internal',

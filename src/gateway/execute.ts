@@ -4,6 +4,7 @@ import {
   UpstreamFailure,
   type Call,
   type Candidate,
+  type Cut,
   type Handler,
   type Offer,
   type ReplyEnd,
@@ -76,13 +77,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
   };
   const leave = () => stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave, { once: true });
-  /** The client has a chunk and has not asked for the next. */
-  let handedOut = false;
-  let clientBehind = false;
-  const timer = setTimeout(() => {
-    clientBehind = handedOut;
-    stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`));
-  }, call.timeoutMs);
+  const timer = setTimeout(() => stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`)), call.timeoutMs);
 
   let given = false;
   let complete = false;
@@ -117,9 +112,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
                 break;
               }
               given = true;
-              handedOut = true;
               yield { type: 'data', bytes: step.value };
-              handedOut = false;
             }
           } finally {
             if (end === null) await talk.return(NO_END);
@@ -150,9 +143,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           const out = readChunks(reader, chunks);
           if (out && out.byteLength > 0) {
             given = true;
-            handedOut = true;
             yield { type: 'data', bytes: out };
-            handedOut = false;
           }
           if (reader.finished) break;
           if (reader.kept !== undefined) await reply.memory?.keeps(reader.kept);
@@ -173,10 +164,11 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         yield toEndFrame(candidate, end, { attempt, firstByteMs: (firstByteAt || now) - startedAt, durationMs: now - call.begunAt });
         return;
       } catch (error) {
-        // A client that reads too slowly for the clock is no failure of its provider, and what it was given is not free.
-        if ((signal.aborted || clientBehind) && !(error instanceof GatewayError)) {
-          const end = 'converse' in call.exchange ? CANCELLED : reader === null ? null : cutReply(reader);
-          if (end === null) throw error;
+        const cut = cutOf(signal, running.stopped, error);
+        const end = cut === null ? null : 'converse' in call.exchange ? CANCELLED : reader === null ? null : cutReply(reader, cut);
+        // What the provider delivered is paid, and it is blamed for nothing. Where that is nothing, only who left by himself is not told of a failure.
+        if (end !== null && (end.outcome !== 'free' || signal.aborted)) {
+          health.notProbed(offer, account);
           yield toEndFrame(candidate, end, {
             attempt,
             firstByteMs: firstByteAt ? firstByteAt - startedAt : 0,
@@ -184,13 +176,14 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           });
           return;
         }
+        if (signal.aborted && cut !== null) throw error;
         if (running.stopped) {
           // In a conversation a consumer may be what took so long: one that was asked, or that called for something slow. A server that is silent fails by itself.
           if (!('converse' in call.exchange)) {
             blame ??= createBlame(health, call);
             blame.failed(candidate, startedAt, null);
             blame.over();
-          } else health.notProbed(offer, call.caller.account);
+          } else health.notProbed(offer, account);
           observer.attemptFailed(call, offer, new UpstreamFailure(running.stopped.message, { retryable: false, blame: 'provider', cause: error }));
           throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
         }
@@ -198,7 +191,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         abortAll(error);
         forget();
         if (error.blame === 'provider') (blame ??= createBlame(health, call)).failed(candidate, startedAt, error);
-        else if (error.blame === 'account') health.notProbed(offer, account);
+        else if (error.blame === 'account' || error.tooLarge) health.notProbed(offer, account);
         observer.attemptFailed(call, offer, error);
         if (given || last || !error.retryable || !(error.unsent || retryBudget.take())) {
           blame?.over();
@@ -235,10 +228,18 @@ const CANCELLED: ReplyEnd = { usage: null, outcome: 'free', estimated: false, fi
 /** What a conversation that is broken off returns; nobody reads it. */
 const NO_END = CANCELLED;
 
+/** Whether an attempt ended because the gateway ended it, and why; null where it failed. */
+function cutOf(signal: AbortSignal, stopped: Error | null, error: unknown): Cut | null {
+  if (error instanceof GatewayError) return null;
+  if (signal.aborted) return { reason: 'cancelled', message: 'its client left' };
+  if (stopped !== null) return { reason: 'timeout', message: stopped.message };
+  return error instanceof UpstreamFailure && error.tooLarge ? { reason: 'too_large', message: error.message } : null;
+}
+
 /** What a cut reply had used; null where it was broken before it was cut, and so is worth nothing. */
-function cutReply(reader: ReplyReader): ReplyEnd | null {
+function cutReply(reader: ReplyReader, cut: Cut): ReplyEnd | null {
   try {
-    return reader.cut();
+    return reader.cut(cut);
   } catch (error) {
     if (error instanceof UpstreamFailure) return null;
     throw error;
@@ -307,6 +308,10 @@ function toGatewayError(failure: UpstreamFailure, candidate: Candidate): Gateway
     const code = failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
     return new GatewayError(code, `Provider ${provider} refused the request${detail}`, { cause: failure });
   }
+  if (failure.tooLarge)
+    return new GatewayError('unprocessable', `The reply of provider ${provider} cannot be taken: ${failure.message}. Ask for less at once`, {
+      cause: failure,
+    });
   if (failure.blame === 'account') return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
   if (failure.absent)
     return new GatewayError('no_provider_healthy', `Provider ${provider} is not connected at the moment`, { cause: failure, retryAfterS: 1 });

@@ -87,7 +87,7 @@ function checkStructure(buffer: Buffer, start: number, limits: JsonLimits): { re
         break;
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        if (++depth > jsonDepthMax) throw tooMuch(`is nested deeper than ${jsonDepthMax} levels`, i);
+        if (++depth > jsonDepthMax) throw refusal(`is nested deeper than ${jsonDepthMax} levels`, i);
         if (++containers > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} objects and arrays`, i);
         break;
       case CLOSE_BRACE:
@@ -158,7 +158,11 @@ function stringEnd(buffer: Buffer, from: number): number {
   }
 }
 
-const tooMuch = (what: string, position: number) => new GatewayError('invalid_request', `The body ${what} (at position ${position})`);
+/** JSON of more keys, objects or elements than are read. It may be right, and just large. */
+export class TooMuchStructure extends GatewayError {}
+
+const refusal = (what: string, position: number) => new GatewayError('invalid_request', `The body ${what} (at position ${position})`);
+const tooMuch = (what: string, position: number) => new TooMuchStructure('invalid_request', `The body ${what} (at position ${position})`);
 
 function says(buffer: Buffer, position: number): string {
   if (position >= buffer.length) return `it ends too early, at position ${position}`;

@@ -24,6 +24,7 @@ export const MCP_ERRORS = {
   unprocessable: { code: ERROR.invalidParams, status: 422 },
   rate_limit_exceeded: { code: -32016, status: 429 },
   provider_unavailable: { code: -32017, status: 502 },
+  reply_cut: { code: -32017, status: 502 },
   no_provider_healthy: { code: -32017, status: 503 },
   service_unavailable: { code: -32018, status: 503 },
   internal: { code: ERROR.internal, status: 500 },

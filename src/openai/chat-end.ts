@@ -1,4 +1,5 @@
-import type { ProviderFlag, ReplyEnd } from '#gateway';
+import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
+import { GatewayError } from '#gateway/replies';
 import { claimedCompletion, measureUsage, readUsage, type ChatUsage, type Output, type UsageBounds } from './chat-usage.ts';
 
 /** What a reader knows of its call. */
@@ -24,6 +25,8 @@ export interface ChatTail {
   readonly usage: Readonly<Record<string, unknown>>;
   /** More of what `usage.cost_details` says. */
   readonly costDetails?: Readonly<Record<string, unknown>>;
+  /** Why the reply is not whole, though what came of it is charged; default it is. */
+  readonly cut?: GatewayError;
 }
 
 export interface Produced extends Output {
@@ -54,11 +57,12 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
 }
 
 /** The end of a reply that was cut: by what the provider claimed before, else by what was counted. Free when nothing was produced. */
-export function cutEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
   const claimed = readUsage(produced.claim, context, produced);
-  if (claimed.usage) return toEnd(produced, claimed, 'complete', false, claimed.flags);
-  const usage = measureUsage(context, produced);
-  return toEnd(produced, usage, usage.usage ? 'complete' : 'free', true, usage.flags);
+  const usage = claimed.usage ? claimed : measureUsage(context, produced);
+  const end = toEnd(produced, usage, usage.usage ? 'cut' : 'free', usage !== claimed, usage.flags);
+  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
+  return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail };
 }
 
 /** The end of a reply that ran past its budget although the cap was passed down. */

@@ -1,5 +1,5 @@
+import { tooLarge } from '#gateway';
 import type { ReplyContext } from './chat-end.ts';
-import { malformed } from './chat-failure.ts';
 
 /** A reply that is wanted as an object is read by the event loop, so it may be no larger than what stops nobody else. */
 const OBJECT_BYTES_MAX = 2 * 1024 * 1024;
@@ -7,12 +7,14 @@ const OBJECT_BYTES_MAX = 2 * 1024 * 1024;
 export interface Collector {
   /** How many are kept. */
   bytes: number;
-  /** Throws UpstreamFailure beyond the largest reply. */
+  /** Throws UpstreamFailure `tooLarge` with the chunk that goes beyond the largest reply. It is kept all the same. */
   push(chunk: Uint8Array): void;
   /** All of it, in one piece. */
   take(): Buffer;
   /** All of it, copied into memory that can be given to another thread. */
   giveAway(): ArrayBuffer;
+  /** What was given away, where it is needed once more. */
+  takeBack(bytes: ArrayBuffer): void;
 }
 
 /** Keeps the chunks of a body up to the largest reply that the context lets through. */
@@ -23,8 +25,8 @@ export function createCollector({ replyBytesMax, readFor }: Pick<ReplyContext, '
     bytes: 0,
     push(chunk) {
       this.bytes += chunk.byteLength;
-      if (this.bytes > bytesMax) throw malformed(`its reply is larger than ${bytesMax} bytes`);
       chunks.push(chunk);
+      if (this.bytes > bytesMax) throw tooLarge(`its reply is larger than ${bytesMax} bytes`);
     },
     take() {
       const only = chunks[0];
@@ -38,7 +40,11 @@ export function createCollector({ replyBytesMax, readFor }: Pick<ReplyContext, '
         all.set(chunk, at);
         at += chunk.byteLength;
       }
+      chunks.length = 0;
       return all.buffer;
+    },
+    takeBack(bytes) {
+      chunks.push(new Uint8Array(bytes));
     },
   };
 }

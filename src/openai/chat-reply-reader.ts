@@ -2,6 +2,7 @@ import type { ReplyReader } from '#gateway';
 import { cutEnd, type ReplyContext } from './chat-end.ts';
 import { malformed, retryAfterOf, toFailure } from './chat-failure.ts';
 import { createCollector } from './chat-reply-collector.ts';
+import { partialReply } from './partial-reply.ts';
 import { endHere } from './whole-reply.ts';
 import { endInWorker } from './whole-reply-elsewhere.ts';
 
@@ -27,19 +28,7 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
     },
     endElsewhere: () => endInWorker(context, collected, 'completion'),
     end: () => endHere(context, collected.take(), 'completion'),
-    cut() {
-      return cutEnd(context, {
-        body: {},
-        before: null,
-        claim: null,
-        outputBytes: partialContentBytes(collected.take()),
-        otherBytes: 0,
-        finishReasons: [],
-        choices: 1,
-        malformed: false,
-        overCap: false,
-      });
-    },
+    cut: (cut) => cutEnd(context, partialReply(context, collected.take()), cut),
   };
 }
 
@@ -55,11 +44,3 @@ export function contentTypeOf(headers: Readonly<Record<string, string | string[]
   const type = headers['content-type'];
   return typeof type === 'string' ? type.toLowerCase() : '';
 }
-
-/** Of a JSON reply that was cut: what follows the first key of content. */
-export function partialContentBytes(bytes: Buffer): number {
-  const at = bytes.indexOf(CONTENT_KEY);
-  return at === -1 ? 0 : bytes.length - at - CONTENT_KEY.length;
-}
-
-const CONTENT_KEY = Buffer.from('"content":');

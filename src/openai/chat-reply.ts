@@ -145,9 +145,12 @@ async function writeStream(
   }
 }
 
-/** The reply's own end, with what it used and cost. */
+/** The reply's own end, with what it used and cost, and why it is not whole. */
 function withUsage(settled: SettledFrame, stream: boolean): Record<string, unknown> {
-  const { body } = settled.tail as ChatTail;
+  const { body, cut } = settled.tail as ChatTail;
+  // A client of a stream stops at an error; a whole reply that is one would hide what it has.
+  if (cut && stream) body['error'] = toHttpError(cut).body.error;
+  else if (cut) body['tollgate'] = { ...(body['tollgate'] as object | undefined), note: toHttpError(cut).body.error };
   body['usage'] = usageWithCost(settled, stream);
   return body;
 }
@@ -167,10 +170,10 @@ function usageWithCost(settled: SettledFrame, stream: boolean): Record<string, u
 }
 
 function lastBytes(settled: SettledFrame): Buffer {
-  const { before, written } = settled.tail as ChatTail;
+  const { before, written, cut } = settled.tail as ChatTail;
   const last = written
     ? Buffer.concat([DATA, written, Buffer.from(`${restWithUsage(settled, true)}${DONE}`)])
-    : Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}${DONE}`);
+    : Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}${cut ? '\n\n' : DONE}`);
   return before ? Buffer.concat([before, last]) : last;
 }
 

@@ -1,20 +1,27 @@
-import { GatewayError, parseJson, type JsonLimits, type ReplyReader } from '#gateway';
+import { GatewayError, parseJson, tooLarge, TooMuchStructure, UpstreamFailure, type JsonLimits, type ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';
 import { createCollector, type Collector } from './chat-reply-collector.ts';
-import { checkHead, contentTypeOf, partialContentBytes } from './chat-reply-reader.ts';
+import { checkHead, contentTypeOf } from './chat-reply-reader.ts';
 import { applyTemplate, learnTemplate, type ChunkTemplate } from './chunk-template.ts';
 import { otherBytes, textBytes } from './message-text.ts';
 import { cutDeltas, NO_RUN_BYTES, outputBytesMax, runDiscount, runDiscountOf } from './output-bound.ts';
+import { partialReply } from './partial-reply.ts';
 import { createSseScanner, SseError } from './sse.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
-import { endHere } from './whole-reply.ts';
+import { asChunk, endHere } from './whole-reply.ts';
 import { endInWorker } from './whole-reply-elsewhere.ts';
 
 type Json = Record<string, unknown>;
 
 const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, repairText: true };
+
+/**
+ * A stream is not kept, so what it takes on the wire is bounded only where nothing is said with it. A token comes with as much as its consumer asks for:
+ * 20 log probabilities are 1.6 KB, beside a letter or two.
+ */
+const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 
 const TEMPLATES_MAX = 4;
 /** Learning costs about ten times a parse, so forms that keep changing are soon left to the parser. */
@@ -192,13 +199,15 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
     try {
       read();
     } catch (error) {
-      failed = true;
-      throw error instanceof SseError ? malformed(error.message, error) : error;
+      const failure = error instanceof SseError ? tooLarge(error.message, { cause: error }) : error;
+      failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
+      throw failure;
     }
   }
 
-  function produced(): Produced {
-    const last = held ? held.chunk : madeUpFinish();
+  /** `finish`: how the choice ended that the provider has not ended. */
+  function produced(finish: 'length' | 'stop'): Produced {
+    const last = held ? held.chunk : madeUpFinish(finish);
     return {
       body: last,
       before: output.take(),
@@ -213,8 +222,8 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
   }
 
   /** The last chunk of a stream that ended without one of its own. */
-  function madeUpFinish(): Json {
-    const chunk: Json = { choices: [{ index: 0, delta: {}, finish_reason: overCap ? 'length' : outputBytes > 0 ? 'stop' : 'error' }] };
+  function madeUpFinish(finish: 'length' | 'stop'): Json {
+    const chunk: Json = { choices: [{ index: 0, delta: {}, finish_reason: overCap || outputBytes > 0 ? finish : 'error' }] };
     stamp(chunk);
     return chunk;
   }
@@ -236,11 +245,12 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
       }
       if (!doneSeen && !overCap && chunk.byteLength > 0) {
         received += chunk.byteLength;
-        if (received > context.replyBytesMax) throw malformed(`its reply is larger than ${context.replyBytesMax} bytes`);
         const arrived = chunk.byteLength + following;
         output.expected = arrived + (arrived >> 3) + 64;
         const buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
         reading(() => scanner.push(buffer));
+        if (received > context.replyBytesMax + outputBytes * WIRE_BYTES_PER_OUTPUT_BYTE)
+          throw tooLarge(`its stream is longer than ${context.replyBytesMax} bytes beside what it says`);
       }
       return following > 0 ? null : output.take();
     },
@@ -251,15 +261,15 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
     end() {
       if (whole) return endHere(context, whole.take(), 'chunk');
       if (!doneSeen && !overCap) reading(() => scanner.end());
-      if (overCap) return overCapEnd(context, produced());
+      if (overCap) return overCapEnd(context, produced('length'));
       if (chunks === 0) throw malformed('it ended the stream without a reply');
       if (!held && !doneSeen) throw malformed('it ended the stream before the reply was complete');
-      return completeEnd(context, produced());
+      return completeEnd(context, produced('stop'));
     },
-    cut() {
+    cut(cut) {
       if (failed) throw malformed('its stream was broken before it was cut');
-      if (whole) outputBytes = partialContentBytes(whole.take());
-      return overCap ? overCapEnd(context, produced()) : cutEnd(context, produced());
+      if (whole) return cutEnd(context, asChunk(partialReply(context, whole.take())), cut);
+      return overCap ? overCapEnd(context, produced('length')) : cutEnd(context, produced('length'), cut);
     },
   };
 }
@@ -270,6 +280,7 @@ function parseEvent(bytes: Buffer, text: string): Json {
     // Most events are too small to hold a structure that is expensive to build.
     parsed = bytes.length < 4096 ? JSON.parse(text) : parseJson(bytes, EVENT_LIMITS);
   } catch (error) {
+    if (error instanceof TooMuchStructure) throw tooLarge('its stream has an event with more structure than is read', { cause: error });
     if (error instanceof SyntaxError || error instanceof GatewayError) throw malformed('its stream has an event that is not valid JSON', error);
     throw error;
   }

@@ -15,10 +15,11 @@ const WORKER = new URL('./whole-reply-worker.ts', import.meta.url);
 export function endInWorker(context: ReplyContext, collected: Collector, form: ReplyForm): Promise<ReplyEnd> | null {
   const { readFor } = context;
   if (readFor === undefined || collected.bytes <= HERE_BYTES_MAX) return null;
-  return read(readFor, context, collected.giveAway(), form);
+  return read(readFor, context, collected, form);
 }
 
-async function read(account: string, context: ReplyContext, bytes: ArrayBuffer, form: ReplyForm): Promise<ReplyEnd> {
+async function read(account: string, context: ReplyContext, collected: Collector, form: ReplyForm): Promise<ReplyEnd> {
+  const bytes = collected.giveAway();
   let answer: ReadReply;
   try {
     answer = (await readElsewhere(account, WORKER, { context, bytes, form }, [bytes])) as ReadReply;
@@ -26,6 +27,7 @@ async function read(account: string, context: ReplyContext, bytes: ArrayBuffer, 
     throw malformed('its reply takes more memory to read than there is for one', error);
   }
   if ('end' in answer) return answer.end;
+  if (answer.bytes) collected.takeBack(answer.bytes);
   const { message, words, ...rest } = answer.failure;
   throw new UpstreamFailure(message, { ...rest, cause: words === null ? undefined : new Error(words) });
 }

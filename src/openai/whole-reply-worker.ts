@@ -3,10 +3,13 @@ import { UpstreamFailure } from '#gateway/replies';
 import type { ChatTail, ReplyContext } from './chat-end.ts';
 import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 
-/** What crosses back: an end whose tail has `written` in place of `body`, or an UpstreamFailure in parts, which as an error would lose them. */
-export type ReadReply = { readonly end: ReplyEnd } | { readonly failure: Failure };
+/**
+ * What crosses back: an end whose tail has `written` in place of `body`, or an UpstreamFailure in parts, which as an error would lose them. Of a reply that
+ * is `tooLarge` the bytes come back as well: part of it may be used.
+ */
+export type ReadReply = { readonly end: ReplyEnd } | { readonly failure: Failure; readonly bytes?: ArrayBuffer };
 
-interface Failure extends Pick<UpstreamFailure, 'message' | 'status' | 'retryable' | 'blame' | 'detail'> {
+interface Failure extends Pick<UpstreamFailure, 'message' | 'status' | 'retryable' | 'blame' | 'detail' | 'tooLarge'> {
   /** Of its cause. */
   readonly words: string | null;
 }
@@ -29,7 +32,8 @@ export function run(args: unknown): { readonly value: ReadReply; readonly transf
     return { value: { end: { ...end, tail: { ...tail, body: {}, written } satisfies ChatTail } }, transfer: [written.buffer] };
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error;
-    const { message, status, retryable, blame, detail, cause } = error;
-    return { value: { failure: { message, status, retryable, blame, detail, words: cause instanceof Error ? cause.message : null } }, transfer: [] };
+    const { message, status, retryable, blame, detail, tooLarge, cause } = error;
+    const failure = { message, status, retryable, blame, detail, tooLarge, words: cause instanceof Error ? cause.message : null };
+    return tooLarge ? { value: { failure, bytes }, transfer: [bytes] } : { value: { failure }, transfer: [] };
   }
 }

@@ -1,5 +1,5 @@
 import type { ReplyEnd } from '#gateway';
-import { GatewayError, parseJson, type JsonLimits } from '#gateway/replies';
+import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits } from '#gateway/replies';
 import { completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { failedByItsOwnWords, malformed } from './chat-failure.ts';
 import { otherBytes, textBytes } from './message-text.ts';
@@ -27,6 +27,7 @@ function parseReply(bytes: Uint8Array, limits: JsonLimits): Json {
   try {
     parsed = parseJson(bytes, limits);
   } catch (error) {
+    if (error instanceof TooMuchStructure) throw tooLarge('its reply has more structure than is read', { cause: error });
     if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
     throw error;
   }
@@ -79,7 +80,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
 }
 
 /** A whole completion as the one chunk of a stream. */
-function asChunk(produced: Produced): Produced {
+export function asChunk(produced: Produced): Produced {
   const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
     const { tool_calls: calls, ...delta } = message as Json;
     const indexed = Array.isArray(calls) ? { tool_calls: (calls as Json[]).map((call, index) => ({ index, ...call })) } : {};

@@ -35,6 +35,7 @@ export const RPC_ERRORS = {
   unprocessable: { code: CODE.invalidParams, status: 200 },
   rate_limit_exceeded: { code: -32016, status: 429 },
   provider_unavailable: { code: -32017, status: 200 },
+  reply_cut: { code: -32017, status: 200 },
   no_provider_healthy: { code: -32017, status: 200 },
   service_unavailable: { code: -32018, status: 200 },
   internal: { code: CODE.internal, status: 200 },

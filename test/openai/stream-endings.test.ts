@@ -1,9 +1,14 @@
 import { UpstreamFailure } from '#gateway';
 import { describe, expect, it } from 'vitest';
 import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
-import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE, usualStream } from './support/replies.ts';
+import type { ChatTail } from '../../src/openai/chat-end.ts';
+import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE } from './support/replies.ts';
 
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+
+const LEFT = { reason: 'cancelled', message: 'its client left' } as const;
+
+const keys = (count: number) => Array(count).fill('"":0').join(',');
 
 describe('a stream that fails', () => {
   it.each([
@@ -15,7 +20,6 @@ describe('a stream that fails', () => {
     ['has an event that is no object', events('[1]'), 'no JSON object'],
     ['has a choice that is no object', events(chunkOf([null])), 'choice that is no object'],
     ['reports an error', events(chunkOf([delta('a')]), { error: { message: 'secret sk-1', code: 500 } }), 'reported an error'],
-    ['has a line without end', `data: ${'x'.repeat(1024 * 1024 + 1)}`, 'longer than'],
   ])('throws when it %s', (_name, body, message) => {
     const { error } = stream(body);
     expect(error).toBeInstanceOf(UpstreamFailure);
@@ -23,8 +27,14 @@ describe('a stream that fails', () => {
     expect(error!.message).toContain(message);
   });
 
-  it('throws above the largest reply', () => {
-    expect(stream(usualStream(), { ...CONTEXT, replyBytesMax: 200 }).error!.message).toContain('larger than 200 bytes');
+  it.each([
+    ['has a line without end', `data: ${'x'.repeat(1024 * 1024 + 1)}`, CONTEXT, 'longer than 1048576 bytes'],
+    ['has an event of more keys than are read', `data: {${keys(100_001)}}\n\n`, CONTEXT, 'more structure than is read'],
+    ['says nothing in more bytes than a reply may have', ': nothing\n\n'.repeat(30), { ...CONTEXT, replyBytesMax: 200 }, 'longer than 200 bytes'],
+  ])('is too large, which nobody is blamed for, when it %s', (_name, body, context, message) => {
+    const { error } = stream(body, context);
+    expect(error).toMatchObject({ tooLarge: true, retryable: false, blame: 'nobody' });
+    expect(error!.message).toContain(message);
   });
 
   it('throws when the head cannot be used', () => {
@@ -37,7 +47,7 @@ describe('a stream that fails', () => {
     reader.head(200, {});
     reader.data(Buffer.from(events(chunkOf([delta('a')]))));
     expect(() => reader.data(Buffer.from(events('{oops')))).toThrow(UpstreamFailure);
-    expect(() => reader.cut()).toThrow(UpstreamFailure);
+    expect(() => reader.cut(LEFT)).toThrow(UpstreamFailure);
   });
 });
 
@@ -70,12 +80,12 @@ describe('a stream that is cut', () => {
     const reader = createChatStreamReader(CONTEXT);
     reader.head(200, {});
     reader.data(Buffer.from(body));
-    return reader.cut();
+    return reader.cut(LEFT);
   };
 
   it('is charged by the bytes that came', () => {
     const words = Array.from({ length: 10 }, () => chunkOf([delta('12345678')]));
-    expect(cutAfter(events(...words))).toMatchObject({ usage: { prompt: 10n, completion: 20n }, estimated: true, outcome: 'complete', flags: [] });
+    expect(cutAfter(events(...words))).toMatchObject({ usage: { prompt: 10n, completion: 20n }, estimated: true, outcome: 'cut', flags: [] });
     expect(cutAfter(events(chunkOf([{ index: 0, delta: { reasoning: 'abcd' } }])))).toMatchObject({ usage: { completion: 1n } });
   });
 
@@ -88,7 +98,34 @@ describe('a stream that is cut', () => {
     expect(cutAfter(events(chunkOf([delta('a')]), { ...stop, usage: USAGE }))).toMatchObject({
       usage: { prompt: 12n, completion: 5n },
       estimated: false,
+      outcome: 'cut',
     });
+  });
+
+  it('says why, in the tail and in the record', () => {
+    const { tail, finishReason } = cutAfter(events(chunkOf([delta('a')])));
+    expect(finishReason).toBe('cancelled');
+    const { body, cut } = tail as ChatTail;
+    expect(body).toMatchObject({ choices: [{ delta: {}, finish_reason: 'length' }] });
+    expect(cut).toMatchObject({ code: 'reply_cut', message: 'The reply was cut: its client left. What came is charged' });
+  });
+
+  it('is charged for what it said before it was too large, and hands that out', () => {
+    const reader = createChatStreamReader({ ...CONTEXT, replyBytesMax: 200 });
+    reader.head(200, {});
+    const word = events(chunkOf([delta('12345678')]));
+    const noise = ': nothing\n\n'.repeat(3_100);
+    expect(() => reader.data(Buffer.from(word + noise))).toThrow('longer than 200 bytes');
+    const end = reader.cut({ reason: 'too_large', message: 'too large' });
+    expect(end).toMatchObject({ outcome: 'cut', usage: { completion: 2n }, finishReason: 'too_large' });
+    expect(Buffer.from((end.tail as ChatTail).before!).toString()).toContain('12345678');
+  });
+
+  it('is not too large however much comes beside each word, as its consumer may have asked for that', () => {
+    const reader = createChatStreamReader({ ...CONTEXT, replyBytesMax: 200 });
+    reader.head(200, {});
+    for (let i = 0; i < 1_000; i++) reader.data(Buffer.from(events(chunkOf([{ ...delta('a'), logprobs: 'x'.repeat(3_000) }]))));
+    expect(reader.cut(LEFT)).toMatchObject({ outcome: 'cut', usage: { completion: 250n } });
   });
 });
 

@@ -17,6 +17,8 @@ const read = (body: unknown, headers: Record<string, string> = { 'content-type':
   return feed(createChatReplyReader(context), [bytes.subarray(0, 7), bytes.subarray(7)], headers);
 };
 
+const LATE = { reason: 'timeout', message: 'the call took longer than 1 s' } as const;
+
 describe('a reply in one piece', () => {
   it('carries our id and the name of the service, and keeps what nobody here knows', () => {
     const { tail, end, sent } = read(completion({ system_fingerprint: 'fp', service_tier: { a: 1 } }));
@@ -78,10 +80,9 @@ describe('a reply in one piece', () => {
     expect(error!.message).toContain(message);
   });
 
-  it('fails when it is a stream, compressed, or too large', () => {
+  it('fails when it is a stream or compressed', () => {
     expect(read(completion(), { 'content-type': 'text/event-stream' }).error!.message).toContain('streamed');
     expect(read(completion(), { 'content-encoding': 'br' }).error!.message).toContain('compressed');
-    expect(read(completion(), undefined, { ...CONTEXT, replyBytesMax: 50 }).error!.message).toContain('larger than 50');
   });
 
   it('is free when the provider says that it failed', () => {
@@ -92,13 +93,21 @@ describe('a reply in one piece', () => {
     expect(read(completion({ ...choice('stop'), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome).toBe('complete');
   });
 
+  it('is too large, which nobody is blamed for, above its bytes or keys', () => {
+    const blameless = { tooLarge: true, retryable: false, blame: 'nobody' };
+    const large = read(completion(), undefined, { ...CONTEXT, replyBytesMax: 50 }).error!;
+    expect(large).toMatchObject(blameless);
+    expect(large.message).toContain('larger than 50');
+    expect(read(completion({ logprobs: Array.from({ length: 500_001 }, () => ({ a: 0 })) })).error).toMatchObject(blameless);
+  });
+
   it('that is cut is charged for the text that came', () => {
     const reader = createChatReplyReader(CONTEXT);
     reader.head(200, {});
     reader.data(Buffer.from('{"choices":[{"message":{"content":"12345678'));
-    expect(reader.cut()).toMatchObject({ usage: { prompt: 10n, completion: 3n }, estimated: true });
+    expect(reader.cut(LATE)).toMatchObject({ usage: { prompt: 10n, completion: 2n }, estimated: true, outcome: 'cut', finishReason: 'timeout' });
     const empty = createChatReplyReader(CONTEXT);
     empty.data(Buffer.from('{"id":"chatcmpl'));
-    expect(empty.cut()).toMatchObject({ usage: null, outcome: 'free' });
+    expect(empty.cut(LATE)).toMatchObject({ usage: null, outcome: 'free' });
   });
 });

@@ -21,7 +21,7 @@ export function createPushedEvents({ tasks, offer, notify }: PushedEventsOptions
     if (!task.live) return true;
     // Of an offer that is gone it is not known how its use is priced: whoever looks at the task when it is back settles it.
     const own = offer(address.offerId);
-    const sight = own === null ? null : sightOf(own, event);
+    const sight = own === null ? null : sightOf(own, event, task.output);
     if (sight !== null) await tasks.saw(key, sight);
     notify(key, { version }, value);
     return true;

@@ -31,6 +31,7 @@ export const A2A_GATEWAY_ERRORS = {
   unprocessable: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 422 },
   rate_limit_exceeded: { code: -32016, rpcStatus: 429, status: 429, canonical: 'RESOURCE_EXHAUSTED', reason: 'RATE_LIMIT_EXCEEDED' },
   provider_unavailable: { code: -32017, rpcStatus: 200, status: 502, canonical: 'UNAVAILABLE', reason: 'PROVIDER_UNAVAILABLE' },
+  reply_cut: { code: -32017, rpcStatus: 200, status: 502, canonical: 'OUT_OF_RANGE', reason: 'REPLY_CUT' },
   no_provider_healthy: { code: -32017, rpcStatus: 200, status: 503, canonical: 'UNAVAILABLE', reason: 'NO_PROVIDER_HEALTHY' },
   service_unavailable: { code: -32018, rpcStatus: 200, status: 503, canonical: 'UNAVAILABLE', reason: 'SERVICE_UNAVAILABLE' },
   internal: { ...A2A_ERRORS.InternalError, rpcStatus: 200 },

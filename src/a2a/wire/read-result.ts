@@ -13,6 +13,8 @@ export interface A2aEvent {
   readonly contextId: string | null;
   /** Of a task and of a status update; null for the others. */
   readonly state: TaskState | null;
+  /** It has something of the work's outcome in it: an artifact, or words to a client that is asked for more. What a working task says of itself is no outcome. */
+  readonly output: boolean;
   /** Nothing follows in the stream: the task has ended, or waits for its client, or the event is a message. */
   readonly final: boolean;
   /** `metadata["tollgate/usage"]` of the event, else of the message in its status, else of the task; undefined where none has it. */
@@ -36,10 +38,21 @@ function toA2aEvent({ kind, value }: EventValue, whole: unknown): A2aEvent {
     taskId: idOf(value[kind === 'task' ? 'id' : 'taskId']),
     contextId: idOf(value['contextId']),
     state,
+    output: hasOutput(kind, value, state, status['message']),
     final: kind === 'message' || isFinal(state, kind === 'status' ? value['final'] : undefined),
     usage: usageOf(kind === 'task' ? [whole, status['message'], value] : [value, whole, status['message']]),
   };
 }
+
+function hasOutput(kind: EventKind, { artifact, artifacts }: EventValue['value'], state: TaskState | null, said: unknown): boolean {
+  if (kind === 'message') return true;
+  if (kind === 'artifact') return hasParts(artifact);
+  return (state === 'input-required' && hasParts(said)) || (kind === 'task' && Array.isArray(artifacts) && artifacts.some(hasParts));
+}
+
+/** Whether an artifact or a message says anything. */
+const hasParts = (holder: unknown): boolean =>
+  isObject(holder) && Array.isArray(holder['parts']) && holder['parts'].some((part) => isObject(part) && part['text'] !== '');
 
 /** 0.3 says `final` of a status; a task that has ended ends its stream whatever is said. */
 function isFinal(state: TaskState | null, said: unknown): boolean {

@@ -17,7 +17,7 @@ export const generationSchema = {
     outcome: {
       type: ['string', 'null'],
       description:
-        'How the run ended: `complete`, `free` (it failed by its own words), `over_cap`, `failed`, or `continued` (it waited for input, and another call goes on with it). A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
+        'How the run ended: `complete`, `cut` (it was ended before its own end, and what came is charged; `finish_reason` then says `cancelled`, `timeout` or `too_large` where the provider gave no reason), `free` (it failed by its own words, or nothing came), `over_cap`, `failed`, or `continued` (it waited for input, and another call goes on with it). A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
     },
     account: { type: 'string', description: 'CAIP-10.' },
     api_key: { type: ['string', 'null'], description: 'Hash of the key that was used.' },

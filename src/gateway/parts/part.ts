@@ -34,8 +34,11 @@ export type PartsEvent =
 
 /** How it ended. The tail of a call that was asked in parts. */
 export interface PartsEnd {
-  /** `input`: it asks for more, in the parts that were given. `failed`: by its own words, in `error`; nothing is charged. */
-  readonly finish: 'stop' | 'length' | 'input' | 'failed';
+  /**
+   * `input`: it asks for more, in the parts that were given. `cut`: it was ended before its own end, `error` says why; what came is charged. `failed`: by
+   * its own words, in `error`; nothing is charged.
+   */
+  readonly finish: 'stop' | 'length' | 'input' | 'cut' | 'failed';
   readonly error: string | null;
   /** An agent's task and context, to go on with. */
   readonly taskId: string | null;

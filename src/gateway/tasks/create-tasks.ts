@@ -23,7 +23,7 @@ export interface TasksOptions {
 
 /** Tasks, with what is for whoever looks after them; see createTaskWatch. */
 export interface KeptTasks extends Tasks {
-  /** Ends a task whose time is over: nothing is charged for it. null for one that has ended, or has more time by now. */
+  /** Ends a task whose time is over: its messages are charged where it has given output, nothing is charged for it else. null for one that has ended, or has more time by now. */
   giveUp(key: TaskKey): Promise<Task | null>;
   /** Settles what of an ended task is not settled, because whoever saw its end broke off. */
   settleRest(key: TaskKey): Promise<void>;
@@ -74,7 +74,13 @@ export function createTasks(options: TasksOptions): KeptTasks {
   };
 
   /** Notes the end for all calls that `task` has; null where it has ended meanwhile, or goes on with another call, or (`over`) longer. */
-  const end = async (task: TaskRow, sight: Pick<Sight, 'state' | 'contextId' | 'snapshot'>, ending: Ending, over: number, settleMs: number) => {
+  const end = async (
+    task: TaskRow,
+    sight: Pick<Sight, 'contextId' | 'snapshot'> & { readonly state: string },
+    ending: Ending,
+    over: number,
+    settleMs: number,
+  ) => {
     const at = now();
     const params: Value[] = [
       ...keyOf(task),
@@ -86,6 +92,7 @@ export function createTasks(options: TasksOptions): KeptTasks {
       at + settleMs,
       task.calls,
       over,
+      task.output ? 1 : 0,
     ];
     const [row] = await database.query(END, params);
     return row ? toTaskRow(row) : null;
@@ -156,18 +163,22 @@ export function createTasks(options: TasksOptions): KeptTasks {
         if (!row) return null;
         if (!row.live)
           return { task: toTask(row), settled: sight.end === null ? [] : await settleCalls(settling, row, await listCalls(database, row), except) };
+        const seenState = sight.state === null ? row.state : stateOf(sight.state);
         if (sight.end === null) {
-          const [state, contextId] = [stateOf(sight.state), contextOf(sight.contextId)];
-          if (state === row.state && (contextId === null || contextId === row.contextId)) return { task: toTask(row), settled: [] };
+          const [state, contextId, output] = [seenState, contextOf(sight.contextId), sight.output === true];
+          if (state === row.state && (contextId === null || contextId === row.contextId) && (!output || row.output))
+            return { task: toTask(row), settled: [] };
           const at = now();
-          const [changed] = await database.query(NOTE_SIGHT, [...keyOf(key), state, contextId, at, at + FIRST_LOOK_MS, FIRST_LOOK_MS]);
+          const noted: Value[] = [...keyOf(key), state, contextId, at, at + FIRST_LOOK_MS, FIRST_LOOK_MS, output ? 1 : 0];
+          const [changed] = await database.query(NOTE_SIGHT, noted);
           if (changed) return { task: toTask(toTaskRow(changed)), settled: [] };
           continue;
         }
         const calls = await listCalls(database, row);
-        const usage = sight.end === 'complete' ? usageOfCalls(calls, sight) : new Map<string, null>();
-        const ending: Ending = { outcome: sight.end, reason: stateOf(sight.state), usage };
-        const over = await end(row, sight, ending, Number.MAX_SAFE_INTEGER, except === undefined ? SETTLE_MS : OWN_RUN_MS);
+        const outcome = sight.end === 'cut' && !row.output && sight.output !== true ? 'free' : sight.end;
+        const usage = outcome === 'free' ? new Map<string, null>() : usageOfCalls(calls, sight);
+        const ending: Ending = { outcome, reason: seenState, usage };
+        const over = await end(row, { ...sight, state: seenState }, ending, Number.MAX_SAFE_INTEGER, except === undefined ? SETTLE_MS : OWN_RUN_MS);
         if (!over) continue;
         sink.ended?.(toTask(over), false);
         return { task: toTask(over), settled: await settleCalls(settling, over, calls, except) };
@@ -179,7 +190,7 @@ export function createTasks(options: TasksOptions): KeptTasks {
         const row = await read(key);
         if (!row?.live || row.expiresAt > now()) return null;
         const calls = await listCalls(database, row);
-        const over = await end(row, row, { outcome: 'free', reason: GAVE_UP, usage: new Map() }, now(), SETTLE_MS);
+        const over = await end(row, row, givenUp(row, calls), now(), SETTLE_MS);
         if (!over) continue;
         sink.ended?.(toTask(over), true);
         await settleCalls(settling, over, calls);
@@ -204,6 +215,12 @@ export function createTasks(options: TasksOptions): KeptTasks {
 
 /** What the records of the calls of a task say that nobody saw the end of. */
 const GAVE_UP = 'gave_up';
+
+/** What was delivered is paid: each message that the task had. What else it used was never told. */
+function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
+  if (!output) return { outcome: 'free', reason: GAVE_UP, usage: new Map() };
+  return { outcome: 'cut', reason: GAVE_UP, usage: new Map(calls.map(({ callId }) => [callId, { call: 1n }])) };
+}
 
 /**
  * Locks are kept for longer than their task by this, so that a task of many messages does not have all its locks prolonged with each. They are given

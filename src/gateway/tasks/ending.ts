@@ -2,7 +2,7 @@ import type { Settlement, Usage } from '#billing';
 
 /** How a task ended, as it is kept from the first moment on: whoever settles its calls, and whenever, goes by this. */
 export interface Ending {
-  readonly outcome: 'complete' | 'free';
+  readonly outcome: 'complete' | 'cut' | 'free';
   /** Why it ended, as the records of its calls say. */
   readonly reason: string;
   /** What each call used, by its id; null for one whose usage was not told. */

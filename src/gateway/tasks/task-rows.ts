@@ -44,6 +44,7 @@ export function toTaskRow(row: Row): TaskRow {
     contextId: orNull('context_id'),
     state: text('state'),
     live: row['ended_at'] === null,
+    output: row['gave_output'] === 1n,
     notes: text('notes'),
     snapshot: orNull('snapshot'),
     createdAt: number('created_at'),

@@ -8,7 +8,7 @@ export interface ConcludedCall {
   readonly call: TaskCall;
   /** As the provider's offer names it; its id where that is gone. */
   readonly providerName: string;
-  readonly outcome: 'complete' | 'free';
+  readonly outcome: 'complete' | 'cut' | 'free';
   readonly usage: Usage | null;
   readonly settlement: Settlement;
   /** What is wrong with the end: also to be counted for the provider. */

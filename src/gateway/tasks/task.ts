@@ -27,6 +27,8 @@ export interface Task extends TaskKey, TaskOwner {
   readonly state: string;
   /** False once an end was seen: nothing changes after that. */
   readonly live: boolean;
+  /** It has given output: unless it fails by its own words, it is paid. */
+  readonly output: boolean;
   /** The protocol's own notes, such as the revision that the provider speaks; JSON text. */
   readonly notes: string;
   /** The task as it ended, for one that no provider keeps; JSON text, null for those that are asked for at their provider. */
@@ -48,10 +50,13 @@ export interface TaskCall {
 
 /** What was seen of a task, by whatever path: a reply, a stream, a look at it, a notification. */
 export interface Sight {
-  readonly state: string;
+  /** null where nothing was said of it. */
+  readonly state: string | null;
   readonly contextId?: string | null;
-  /** null while it goes on. `free`: it failed by its own words. */
-  readonly end: null | 'complete' | 'free';
+  /** It has given output. Default not known. */
+  readonly output?: boolean;
+  /** null while it goes on. `cut`: it was stopped, which costs the same as its end where it had given output, and else nothing. `free`: it failed by its own words. */
+  readonly end: null | 'complete' | 'cut' | 'free';
   /** What it used, of each of its calls the same or more, as the protocol reads it; asked for only at the end. */
   readonly usageOf?: (call: TaskCall, first: boolean) => Usage | null;
   readonly snapshot?: string | null;

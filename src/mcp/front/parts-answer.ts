@@ -29,7 +29,7 @@ export interface PartsAnswer {
   response(tail: unknown): McpTail | null;
 }
 
-const STATES = { stop: 'completed', length: 'completed', input: 'input-required', failed: 'failed' } as const satisfies Record<
+const STATES = { stop: 'completed', length: 'completed', input: 'input-required', cut: 'canceled', failed: 'failed' } as const satisfies Record<
   PartsEnd['finish'],
   string
 >;
@@ -66,7 +66,8 @@ export function createPartsAnswer({ kind, message, modern, events, info, charsMa
       if (tail === null) return null;
       const { finish, error, taskId, contextId } = tail as PartsEnd;
       const failed = finish === 'failed';
-      const items = [...content.items(), ...(failed ? [{ type: 'text', text: error ?? 'It failed, and did not say why' }] : [])];
+      const said = failed ? (error ?? 'It failed, and did not say why') : finish === 'cut' ? error : null;
+      const items = [...content.items(), ...(said === null ? [] : [{ type: 'text', text: said }])];
       const structured = { task_id: taskId, context_id: contextId, state: STATES[finish] };
       const members = {
         content: JSON.stringify(items),
@@ -74,7 +75,7 @@ export function createPartsAnswer({ kind, message, modern, events, info, charsMa
         ...(failed ? { isError: 'true' } : {}),
       };
       const text = resultText(message.idText, ownResult(members, info, modern, false));
-      const whole = finish !== 'length' && !content.cut;
+      const whole = finish !== 'length' && finish !== 'cut' && !content.cut;
       return { text: whole ? text : withMeta(text, 'result', { 'tollgate/finish': '"length"' }), status: 200 };
     },
   };

@@ -15,7 +15,7 @@ export interface ChatFramesOptions {
 export async function* chatFrames(frames: AsyncIterable<Frame>, { call, about, replyBytesMax, provider }: ChatFramesOptions): AsyncGenerator<Frame> {
   const text = createPartsText();
   const said: string[] = [];
-  let bytes = 0;
+  let length = 0;
   let begun = false;
   const head = (): Frame => ({ type: 'head', status: 200, provider: provider() });
   const chunk = (delta: Readonly<Record<string, unknown>>) => ({
@@ -34,7 +34,8 @@ export async function* chatFrames(frames: AsyncIterable<Frame>, { call, about, r
       if (about.stream) yield { type: 'data', bytes: eventOf(chunk({ role: 'assistant', content: '' })) };
     }
     if (frame.type === 'settled') {
-      yield toSettled(frame, about, chunk({}), said.join(''));
+      const why = length > replyBytesMax ? `The reply was cut: it is longer than ${replyBytesMax} characters` : null;
+      yield toSettled(frame, about, chunk({}), said.join(''), why);
       return;
     }
     let out = '';
@@ -44,9 +45,9 @@ export async function* chatFrames(frames: AsyncIterable<Frame>, { call, about, r
         continue;
       }
       const piece = text.push(event.part);
-      bytes += piece.length;
-      if (bytes > replyBytesMax)
-        throw new GatewayError('provider_unavailable', `Provider ${provider().name} failed: its reply is larger than ${replyBytesMax} bytes`);
+      length += piece.length;
+      // The rest is left out. The call goes on to its end, by which it is charged.
+      if (length > replyBytesMax) continue;
       if (about.stream) out += `data: ${JSON.stringify(chunk({ content: piece }))}\n\n`;
       else said.push(piece);
     }
@@ -67,13 +68,17 @@ function commentOf(text: string | null): string {
   return `: ${words}\n\n`;
 }
 
-const FINISH = { stop: 'stop', length: 'length', input: 'stop', failed: 'error' } as const satisfies Record<PartsEnd['finish'], string>;
-const STATE = { stop: 'completed', length: 'completed', input: 'input-required', failed: 'failed' } as const satisfies Record<
+const FINISH = { stop: 'stop', length: 'length', input: 'stop', cut: 'length', failed: 'error' } as const satisfies Record<
+  PartsEnd['finish'],
+  string
+>;
+const STATE = { stop: 'completed', length: 'completed', input: 'input-required', cut: 'canceled', failed: 'failed' } as const satisfies Record<
   PartsEnd['finish'],
   string
 >;
 
-function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string, unknown>, said: string): SettledFrame {
+/** `tooLong`: why not all of it was given out; null where all was. */
+function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string, unknown>, said: string, tooLong: string | null): SettledFrame {
   const end = frame.tail as PartsEnd;
   const { taskId, contextId, promptTokens, completionTokens } = end;
   const finish_reason = FINISH[end.finish];
@@ -90,5 +95,6 @@ function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string,
     body,
     usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens },
   };
-  return { ...frame, tail };
+  const why = end.finish === 'cut' ? (end.error ?? 'The reply was cut') : end.finish === 'failed' ? null : tooLong;
+  return { ...frame, tail: why === null ? tail : { ...tail, cut: new GatewayError('reply_cut', why) } };
 }

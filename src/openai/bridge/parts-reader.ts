@@ -11,9 +11,9 @@ type Json = Record<string, unknown>;
 export function createPartsReader(reader: ReplyReader): ReplyReader {
   const spoken = (bytes: Uint8Array | null): Uint8Array | null => (bytes === null ? null : encode(chunksOf(bytes).flatMap(partsOfChunk)));
   const toEnd = (end: ReplyEnd): ReplyEnd => {
-    const { before, body, usage } = end.tail as ChatTail;
+    const { before, body, usage, cut } = end.tail as ChatTail;
     const rest = [...(before === null ? [] : chunksOf(before)), body].flatMap(partsOfChunk);
-    return { ...end, rest: encode(rest), tail: toPartsEnd(end, usage) };
+    return { ...end, rest: encode(rest), tail: toPartsEnd(end, usage, cut) };
   };
   return {
     get finished() {
@@ -26,7 +26,7 @@ export function createPartsReader(reader: ReplyReader): ReplyReader {
     failure: (status, body) => reader.failure(status, body),
     data: (chunk, following) => spoken(reader.data(chunk, following)),
     end: () => toEnd(reader.end()),
-    cut: () => toEnd(reader.cut()),
+    cut: (cut) => toEnd(reader.cut(cut)),
   };
 }
 
@@ -59,11 +59,12 @@ function encode(parts: readonly Part[]): Uint8Array | null {
   return parts.length === 0 ? null : Buffer.concat(parts.map((part) => encodePartsEvent({ type: 'part', part })));
 }
 
-function toPartsEnd({ outcome, finishReason }: ReplyEnd, usage: ChatTail['usage']): PartsEnd {
+function toPartsEnd({ outcome, finishReason }: ReplyEnd, usage: ChatTail['usage'], cut: ChatTail['cut']): PartsEnd {
   const failed = outcome === 'free';
+  const ended = outcome === 'over_cap' || finishReason === 'length' ? 'length' : 'stop';
   return {
-    finish: failed ? 'failed' : outcome === 'over_cap' || finishReason === 'length' ? 'length' : 'stop',
-    error: failed ? (finishReason === 'error' ? 'the model ended with an error' : 'the model said nothing') : null,
+    finish: failed ? 'failed' : cut ? 'cut' : ended,
+    error: failed ? (finishReason === 'error' ? 'the model ended with an error' : 'the model said nothing') : (cut?.message ?? null),
     taskId: null,
     contextId: null,
     promptTokens: count(usage['prompt_tokens']),

@@ -71,7 +71,7 @@ export async function callTool({ service, tool }: ServerTool, call: ToolCall, op
       tally.settled(prepared, frame);
       const { finish, error } = frame.tail as PartsEnd;
       if (finish === 'failed') return { text: cut(`Error: ${error ?? 'the tool failed'}`), failed: true, callId };
-      return { text: said.text(), failed: false, callId };
+      return { text: finish === 'cut' ? `${said.text()}\n[${error ?? 'The reply was cut'}]` : said.text(), failed: false, callId };
     }
     throw new Error('a call ended without a settlement');
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Call, Frame, SettledFrame } from '#gateway';
+import type { Call, Frame, GatewayError, SettledFrame } from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
 import { chunksOf } from '../chunks-of.ts';
 
@@ -17,6 +17,8 @@ export interface TurnEnd {
   readonly text: string;
   readonly calls: readonly ToolCall[];
   readonly finishReason: string | null;
+  /** Why it was cut; null where it was not. */
+  readonly cut: GatewayError | null;
   /** What else the model's message has, of a reply in one piece. Its calls are not in it. */
   readonly message: Json;
   readonly settled: SettledFrame;
@@ -81,7 +83,7 @@ export async function* modelTurn(
     if (frame.type === 'head' && first) yield frame;
     if (frame.type === 'data') yield* said(chunksOf(frame.bytes));
     if (frame.type !== 'settled') continue;
-    const { before, body } = frame.tail as ChatTail;
+    const { before, body, cut = null } = frame.tail as ChatTail;
     const [choice] = body['choices'] as Json[];
     const finishReason = choice?.['finish_reason'];
     const message = (choice?.['message'] ?? {}) as Json;
@@ -91,6 +93,7 @@ export async function* modelTurn(
       text: words.join(''),
       calls: [...calls.values()],
       finishReason: typeof finishReason === 'string' && finishReason !== '' ? finishReason : null,
+      cut,
       message: withoutCalls(message),
       settled: frame,
     };

@@ -113,6 +113,7 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
     if (turn === null || gone.aborted) return null;
     const { calls, message } = turn;
     const ended = (finishReason: string | null, note: GatewayError | null = null): RunEnd => ({ finishReason, calls: [], note, message });
+    if (turn.cut !== null) return ended('length', turn.cut);
     if (calls.length === 0 || turn.finishReason === 'length' || turn.finishReason === 'error') return ended(turn.finishReason);
     const own = calls.filter(({ name }) => isOwn(options.tools, name));
     // The assistant message that the client goes on from holds its own calls alone: each of them must be answered, and it can answer no others.

@@ -12,6 +12,7 @@ export function exampleTask(changes: Partial<Task> = {}): Task {
     contextId: null,
     state: 'completed',
     live: false,
+    output: true,
     notes: '{}',
     snapshot: null,
     createdAt: 1_000,

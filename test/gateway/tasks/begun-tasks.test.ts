@@ -16,6 +16,7 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
       contextId: 'context-1',
       state: 'submitted',
       live: true,
+      output: false,
       notes: '{"revision":"1.0"}',
       snapshot: null,
       createdAt: at,

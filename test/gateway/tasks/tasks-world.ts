@@ -40,7 +40,7 @@ export function newTask(taskId: string, changes: Partial<NewTask> = {}): NewTask
 
 export const working: Sight = { state: 'working', end: null };
 export const completed: Sight = { state: 'completed', end: 'complete', usageOf: () => ({ call: 1n }) };
-export const canceled: Sight = { state: 'canceled', end: 'free' };
+export const canceled: Sight = { state: 'canceled', end: 'cut', usageOf: () => ({ call: 1n }) };
 
 export interface Gateway {
   readonly database: Database;

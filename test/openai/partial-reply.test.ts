@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { partialReply } from '../../src/openai/partial-reply.ts';
+import { CONTEXT, USAGE } from './support/replies.ts';
+
+const read = (text: string | Buffer) => partialReply(CONTEXT, Buffer.from(text as string));
+const textsOf = (text: string | Buffer) => (read(text).body['choices'] as { message: { content: string } }[]).map(({ message }) => message.content);
+
+describe('what there is of a whole reply that was cut', () => {
+  it('is its texts, each a choice that ended by its length', () => {
+    const { body, outputBytes, choices } = read(
+      '{"choices":[{"message":{"role":"assistant","content":"one"}},{"message":{"content" : 7,"content": "tw',
+    );
+    expect(body).toMatchObject({
+      id: 'gen-1',
+      object: 'chat.completion',
+      model: 'acme/small',
+      choices: [
+        { index: 0, message: { role: 'assistant', content: 'one' }, finish_reason: 'length' },
+        { index: 1, message: { content: 'tw' }, finish_reason: 'length' },
+      ],
+    });
+    expect([outputBytes, choices]).toEqual([5, 2]);
+  });
+
+  it('counts thoughts and arguments, and no log probabilities', () => {
+    const reply = {
+      message: { reasoning: 'abcd', content: 'ef', tool_calls: [{ function: { arguments: '{}' } }] },
+      logprobs: { content: [{ token: 'ef' }] },
+    };
+    expect(read(JSON.stringify({ choices: [reply] })).outputBytes).toBe(8);
+  });
+
+  it('gives out no more than the tokens that were asked for can be', () => {
+    const { body, outputBytes } = read(`{"content":"${'x'.repeat(100_000)}","content":"more`);
+    expect(JSON.stringify(body).length).toBeLessThan(1_000 * 16 + 500);
+    expect(outputBytes).toBe(100_004);
+  });
+
+  it('takes no key for one that stands in a text', () => {
+    const content = JSON.stringify({ content: 'no', usage: { prompt_tokens: 0 } });
+    expect(textsOf(JSON.stringify({ choices: [{ message: { content } }] }))).toEqual([content]);
+    expect(read(JSON.stringify({ choices: [{ message: { content } }] })).claim).toBeUndefined();
+  });
+
+  it('can be cut at any byte', () => {
+    const content = 'a"\\\\ \n € 🌍 \u0007 \\" end';
+    const whole = Buffer.from(JSON.stringify({ choices: [{ message: { content } }], usage: { ...USAGE, details: { reasoning_tokens: 1 } } }));
+    const escaped = Buffer.from(whole.toString().replace('🌍', '\\ud83c\\udf0d'));
+    for (const bytes of [whole, escaped]) {
+      for (let length = 0; length <= bytes.length; length++) {
+        const [text] = textsOf(bytes.subarray(0, length));
+        expect(content.replace('🌍', '\u{fffd}').startsWith(text!) || content.startsWith(text!), `${length}: ${text}`).toBe(true);
+      }
+      expect(textsOf(bytes)).toEqual([content]);
+      expect(read(bytes).claim).toMatchObject(USAGE);
+      expect(read(bytes.subarray(0, -2)).claim).toBeUndefined();
+    }
+  });
+
+  it('takes time in proportion to its bytes', () => {
+    const backslashes = `{"content":"${'\\'.repeat(8 * 1024 * 1024 + 1)}`;
+    expect(read(backslashes).outputBytes).toBe(4 * 1024 * 1024);
+    expect(read('"content":"","content":"x'.repeat(100_000)).outputBytes).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { ask, events, modelBlock, startSpine, UNHURRIED, type Generation, type Spine } from '../support/spine.ts';
+
+// A reply that the gateway ends, though nobody failed: what was delivered is paid, the client is told, and the provider is blamed for nothing.
+
+const CALL_MS = 1_000;
+const REPLY_BYTES_MAX = 20_000;
+const WORD = '12345678';
+
+let answer: (response: ServerResponse) => void;
+const server = createServer((request, response) => {
+  request.resume();
+  request.on('end', () => answer(response));
+});
+let spine: Spine;
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  spine = await startSpine({
+    toml: `${UNHURRIED}
+[upstream]
+call_timeout_ms = ${CALL_MS}
+reply_bytes_max = ${REPLY_BYTES_MAX}
+${modelBlock({ name: 'test/long', provider: 'Long', url })}`,
+  });
+});
+afterAll(async () => {
+  await spine.stop();
+  server.close();
+  server.closeAllConnections();
+});
+afterEach(async () => {
+  expect(await spine.faults()).toEqual([]);
+});
+
+const event = (choice: object) => `data: ${JSON.stringify({ id: 'up', object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }] })}\n\n`;
+const word = event({ delta: { content: WORD } });
+const beginStream = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' });
+const beginWhole = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'application/json' });
+/** Begins with the first, then says the second again and again until the gateway hangs up. */
+const goOn = (response: ServerResponse, first: string, bytes: string) => {
+  response.write(first);
+  const timer = setInterval(() => response.write(bytes), 20);
+  response.on('close', () => clearInterval(timer));
+};
+
+interface Told {
+  readonly choices: readonly { readonly finish_reason: string; readonly message: { readonly content: string } }[];
+  readonly usage: { readonly cost: number; readonly estimated?: boolean };
+  readonly error?: { readonly type: string; readonly message: string };
+  readonly tollgate?: { readonly note: { readonly type: string; readonly message: string } };
+}
+
+async function call(stream: boolean, headers: Record<string, string> = {}) {
+  const response = await spine.post('/chat/completions', ask('hello', { model: 'test/long', max_tokens: 4_000, stream }), headers);
+  const text = await response.text();
+  const generation = (await spine.generation(response.headers.get('x-generation-id'))) as Generation & {
+    readonly outcome: string;
+    readonly finish_reason: string;
+  };
+  return { response, text, generation };
+}
+
+/** Share of the calls that did not fail, by what is held against the provider. */
+async function uptime(): Promise<number | null> {
+  const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string; uptime: number | null }[] };
+  return data.find(({ name }) => name === 'Long')!.uptime;
+}
+
+test('a stream that the clock ends costs what came, and whoever reads fast is told why in its last frame', async () => {
+  answer = (response) => goOn(beginStream(response), word, word);
+  const before = await spine.balance();
+  const { response, text, generation } = await call(true);
+  expect(response.status).toBe(200);
+  const frames = events(text) as Told[];
+  const words = text.split(WORD).length - 1;
+  const last = frames.at(-1)!;
+  expect(last).toMatchObject({
+    choices: [{ delta: {}, finish_reason: 'length' }],
+    error: { type: 'reply_cut', code: 502, message: 'The reply was cut: the call took longer than 1 s. What came is charged' },
+    usage: { completion_tokens: 2 * words, estimated: true },
+  });
+  expect(generation).toMatchObject({
+    state: 'settled',
+    outcome: 'cut',
+    finish_reason: 'timeout',
+    estimated: true,
+    cancelled: false,
+    tokens_completion: 2 * words,
+    flags: [],
+  });
+  const paid = before.available - (await spine.balance()).available;
+  expect(paid).toBeGreaterThanOrEqual(BigInt(4 * words));
+  expect(last.usage.cost).toBe(Number(paid) / 1e6);
+  expect(await uptime()).not.toBe(0);
+});
+
+test('a whole reply that the clock ends is what came of it, charged, with the reason beside it', async () => {
+  answer = (response) => goOn(beginWhole(response), '{"choices":[{"message":{"content":"', WORD);
+  const { response, text, generation } = await call(false);
+  expect(response.status).toBe(200);
+  const reply = JSON.parse(text) as Told;
+  expect(reply.choices).toHaveLength(1);
+  expect(reply.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: expect.stringContaining(WORD) as string } });
+  expect(reply.tollgate!.note).toMatchObject({ type: 'reply_cut', message: expect.stringContaining('longer than 1 s') as string });
+  expect(generation).toMatchObject({ outcome: 'cut', finish_reason: 'timeout', estimated: true });
+  expect(generation.cost_micro_usdc).toBeGreaterThan(0);
+  expect(Number(response.headers.get('x-cost-usd'))).toBe(generation.cost_micro_usdc / 1e6);
+});
+
+test('a stream with much beside each word is no longer than its words: it is complete, and paid', async () => {
+  answer = (response) => {
+    beginStream(response);
+    for (let i = 0; i < 100; i++) response.write(event({ delta: { content: WORD }, logprobs: { content: [{ padding: 'x'.repeat(1_600) }] } }));
+    response.end(
+      `${event({ delta: {}, finish_reason: 'stop' })}data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":200}}\n\ndata: [DONE]\n\n`,
+    );
+  };
+  const { text, generation } = await call(true);
+  expect(events(text).at(-1)).toBe('[DONE]');
+  expect(generation).toMatchObject({ outcome: 'complete', tokens_completion: 200, cost_micro_usdc: 405 });
+});
+
+test('a stream that goes on without a word after its words costs the words', async () => {
+  answer = (response) => goOn(beginStream(response), word, ': nothing\n\n'.repeat(8_000));
+  const { text, generation } = await call(true);
+  expect(text).toContain(WORD);
+  expect(events(text).at(-1)).toMatchObject({ error: { type: 'reply_cut', message: expect.stringContaining('beside what it says') as string } });
+  expect(generation).toMatchObject({ outcome: 'cut', finish_reason: 'too_large', tokens_completion: 2, estimated: true });
+});
+
+const PADDING = 'x'.repeat(2 * REPLY_BYTES_MAX);
+test.each([
+  ['as it is measured', `"choices":[{"message":{"content":"${WORD}"},"logprobs":"${PADDING}"`, { completion_tokens: 2, estimated: true }],
+  [
+    'as its provider says before',
+    `"usage":{"prompt_tokens":5,"completion_tokens":9},"choices":[{"message":{"content":"${WORD}"},"logprobs":"${PADDING}"`,
+    { completion_tokens: 9 },
+  ],
+])('a whole reply of more bytes than the gateway takes costs what it says, %s', async (_name, begin, usage) => {
+  answer = (response) => goOn(beginWhole(response), `{${begin}`, 'x');
+  const { response, text, generation } = await call(false);
+  expect(response.status).toBe(200);
+  expect(JSON.parse(text)).toMatchObject({
+    choices: [{ finish_reason: 'length', message: { content: WORD } }],
+    usage,
+    tollgate: { note: { type: 'reply_cut', message: `The reply was cut: its reply is larger than ${REPLY_BYTES_MAX} bytes. What came is charged` } },
+  });
+  expect(generation).toMatchObject({ outcome: 'cut', finish_reason: 'too_large' });
+  expect(generation.cost_micro_usdc).toBeGreaterThan(0);
+});
+
+test('a reply that is too large before it says anything is free, refused as what was asked for, and blamed on nobody', async () => {
+  answer = (response) => beginWhole(response).end(`{"padding":"${'x'.repeat(2 * REPLY_BYTES_MAX)}"}`);
+  const before = await spine.balance();
+  const response = await spine.post('/chat/completions', ask('hello', { model: 'test/long' }));
+  expect(response.status).toBe(422);
+  expect(await response.json()).toMatchObject({ error: { type: 'unprocessable', message: expect.stringContaining('larger than') as string } });
+  await spine.quiet();
+  expect(await spine.balance()).toEqual(before);
+});
+
+test('a cut reply is kept for who sends the request again, and charged once', async () => {
+  answer = (response) => goOn(beginStream(response), word, word);
+  const key = { 'idempotency-key': 'cut-once' };
+  const first = await call(true, key);
+  const before = await spine.balance();
+  const again = await call(true, key);
+  expect(again.text).toBe(first.text);
+  expect(again.response.headers.get('idempotent-replayed')).toBe('true');
+  expect(await spine.balance()).toEqual(before);
+});
+
+test('after all of these nothing is held against the provider, and the next call is served', async () => {
+  answer = (response) =>
+    beginWhole(response).end(
+      JSON.stringify({ choices: [{ message: { content: 'ok' }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1 } }),
+    );
+  expect((await call(false)).generation).toMatchObject({ outcome: 'complete' });
+  expect(await uptime()).toBe(1);
+});
