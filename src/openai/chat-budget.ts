@@ -28,6 +28,12 @@ export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): Chat
   return { promptTokensMax: prompt, completionCap, completionTokensMax: completionCap * (body.n ?? 1) };
 }
 
+/** The budget of a call at `offer` that got a part of the request, which is all that it can claim. */
+export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offer): ChatBudget {
+  const prompt = promptTokensMax(received, offer.model!.contextLength);
+  return prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
+}
+
 /**
  * Upstreams refuse a `max_tokens` that does not fit beside the prompt. What the prompt's bound leaves certainly fits; of a long prompt,
  * whose bound leaves little, half of what its likely size leaves fits in all but dense scripts.

@@ -1,11 +1,11 @@
 import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
-import { chatBudget, unseenTokens } from './chat-budget.ts';
+import { chatBudget, unseenTokens, withPrompt } from './chat-budget.ts';
 import type { ReplyContext } from './chat-end.ts';
 import { createChatReplyReader } from './chat-reply-reader.ts';
 import type { ChatBody } from './chat-schema.ts';
 import { createChatStreamReader } from './chat-stream-reader.ts';
 import { forwardedBody } from './forwarded-body.ts';
-import type { PromptSize } from './prompt-size.ts';
+import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
 export interface ChatExchangeOptions {
   readonly body: ChatBody;
@@ -32,6 +32,8 @@ export function createChatExchange({ body, size, requestId, created, replyBytesM
   let serialisedFor: Offer | null = null;
   let serialised = '';
   let dropped: readonly string[] = [];
+  /** Of what the offer got. */
+  let received = size;
 
   function serialise(offer: Offer): string {
     if (serialisedFor === offer) return serialised;
@@ -40,6 +42,7 @@ export function createChatExchange({ body, size, requestId, created, replyBytesM
     serialisedFor = offer;
     serialised = JSON.stringify(forwarded.body);
     dropped = forwarded.dropped;
+    received = dropped.length === 0 ? size : measurePrompt(forwarded.body as ChatBody);
     return serialised;
   }
 
@@ -61,8 +64,8 @@ export function createChatExchange({ body, size, requestId, created, replyBytesM
       const context: ReplyContext = {
         callId: this.callId,
         service: offer.service,
-        budget: chatBudget(body, size, offer),
-        size,
+        budget: withPrompt(chatBudget(body, size, offer), received, offer),
+        size: received,
         created,
         replyBytesMax,
         unseen: unseenTokens(offer),

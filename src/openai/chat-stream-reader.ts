@@ -6,7 +6,7 @@ import { createCollector, type Collector } from './chat-reply-collector.ts';
 import { checkHead, contentTypeOf } from './chat-reply-reader.ts';
 import { applyTemplate, learnTemplate, type ChunkTemplate } from './chunk-template.ts';
 import { otherBytes, textBytes } from './message-text.ts';
-import { cutDeltas, NO_RUN_BYTES, outputBytesMax, runDiscount, runDiscountOf } from './output-bound.ts';
+import { cutDeltas, mayBeRun, NO_RUN_BYTES, outputBytesMax, runDiscount, runDiscountOf } from './output-bound.ts';
 import { partialReply } from './partial-reply.ts';
 import { createSseScanner, SseError } from './sse.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
@@ -74,7 +74,7 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
       const at = output.length;
       const count = applyTemplate(template, bytes, start, end, output);
       if (count === -1) continue;
-      const less = count > NO_RUN_BYTES ? runDiscount(bytes, start + template.givenHead.length, end - template.givenTail.length, count) : 0;
+      const less = count > NO_RUN_BYTES ? discountOf(template, bytes, start, end, count) : 0;
       if (outputBytes + count - discount - less > bytesMax) {
         // Parsed below, so that what fits of it goes out.
         output.length = at;
@@ -272,6 +272,12 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
       return overCap ? overCapEnd(context, produced('length')) : cutEnd(context, produced('length'), cut);
     },
   };
+}
+
+/** What the text of an event of this form counts less towards its bound. */
+function discountOf({ givenHead, givenTail }: ChunkTemplate, bytes: Buffer, start: number, end: number, count: number): number {
+  const [from, to] = [start + givenHead.length, end - givenTail.length];
+  return mayBeRun(bytes, from, to) ? runDiscount(bytes, from, to, count) : 0;
 }
 
 function parseEvent(bytes: Buffer, text: string): Json {

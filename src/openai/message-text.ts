@@ -5,7 +5,7 @@ const TEXT_KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal'];
 /** Output in other forms, which is long for what it costs: sound and pictures in base64, reasoning in a provider's own parts. */
 const OTHER_KEYS = ['audio', 'images', 'reasoning_details'];
 
-/** What a call of a tool costs a model beside its name and its arguments: the words and marks around them, which no reply shows. In bytes of text. */
+/** The words and marks around a call of a tool, which no reply shows, in tokens at most: a byte each. */
 const CALL_FRAME_BYTES = 32;
 
 /** Bytes of text that a message or a delta carries: what a model produced, as far as it can be counted. */
@@ -24,19 +24,23 @@ export function textBytes(message: Json): number {
 function functionBytes(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   const { name, arguments: given } = value as Json;
-  const named = typeof name === 'string' && name !== '' ? Buffer.byteLength(name) + CALL_FRAME_BYTES : 0;
-  return named + (typeof given === 'string' ? Buffer.byteLength(given) : 0);
+  return (typeof name === 'string' ? Buffer.byteLength(name) : 0) + (typeof given === 'string' ? Buffer.byteLength(given) : 0);
 }
 
-/** Bytes of what a message or a delta carries beside its text. */
+/** Bytes of what a message or a delta carries beside its text, and of what its calls of tools take that is not shown. */
 export function otherBytes(message: Json): number {
   let bytes = 0;
   for (const key of OTHER_KEYS) {
     const value = message[key];
     if (typeof value === 'object' && value !== null) bytes += Buffer.byteLength(JSON.stringify(value));
   }
-  return bytes;
+  const calls = message['tool_calls'];
+  // Only the first delta of a call has its name.
+  if (Array.isArray(calls)) for (const call of calls as unknown[]) if (nameOf((call as Json | null)?.['function'])) bytes += CALL_FRAME_BYTES;
+  return nameOf(message['function_call']) ? bytes + CALL_FRAME_BYTES : bytes;
 }
+
+const nameOf = (fn: unknown): unknown => (fn as Json | null | undefined)?.['name'];
 
 /** Every text of a message or a delta, for a look at what it is made of. */
 export function* textsOf(message: Json): Generator<string> {
@@ -70,7 +74,7 @@ export function cutMessage(message: Json, bytesMax: number): { readonly message:
   for (const call of Array.isArray(message['tool_calls']) ? (message['tool_calls'] as (Json | null)[]) : []) {
     const fn = call?.['function'] as Json | null | undefined;
     const { name, arguments: given } = fn ?? {};
-    if (typeof name !== 'string' || (left -= Buffer.byteLength(name) + CALL_FRAME_BYTES) <= 0) break;
+    if (typeof name !== 'string' || (left -= Buffer.byteLength(name)) <= 0) break;
     calls.push({ id: call!['id'], type: 'function', function: { name, arguments: typeof given === 'string' ? take(given) : '' } });
   }
   if (calls.length > 0) cut['tool_calls'] = calls;

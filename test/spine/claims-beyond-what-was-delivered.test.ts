@@ -38,6 +38,18 @@ test('of a provider that dialled in: words such as "reasoning_tokens" explain no
   expect((await call('tunnel/model', false)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * PLAUSIBLE, flags: ['usage_implausible'] });
 });
 
+test('of a provider that dialled in: a field of the request that it did not get is no prompt', async () => {
+  const { world } = await worldOf({ words: ['hi'], usage: { prompt_tokens: 10_000, completion_tokens: 1, total_tokens: 10_001 } });
+  const charged = async (more: object) => {
+    const response = await world.spine.post('/chat/completions', ask('say hi', { model: 'tunnel/model', ...more }));
+    await response.text();
+    return world.spine.generation(response.headers.get('x-generation-id'));
+  };
+  const alone = await charged({});
+  expect(alone.flags).toEqual(['usage_implausible']);
+  expect(await charged({ documents: 'x'.repeat(9_000) })).toMatchObject({ cost_micro_usdc: alone.cost_micro_usdc, flags: ['usage_implausible'] });
+});
+
 test('what a model declares to reason unseen is allowed beside it, and shown to consumers', async () => {
   const { world, call } = await worldOf(hi(usage(1_500)), 'hidden_reasoning_max = 1000\nhidden_reasoning_usual = 300');
   for (const model of ['tunnel/model', 'own/model']) {
