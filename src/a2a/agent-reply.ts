@@ -39,7 +39,7 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
     for await (const { data, event } of readEventData(reply, bytesMax)) {
       if (data === '') continue;
       const value = parse(data, status);
-      if (event === 'error') yield { kind: 'error', error: errorOf(value, status) };
+      if (event === 'error') yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
       else yield { kind: 'result', text: data, value };
     }
     return;
@@ -47,7 +47,7 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
   const text = await readText(reply, bytesMax);
   // Deleting a configuration has an empty answer.
   const value = text === '' && status < 300 ? {} : parse(text, status);
-  if (status >= 400) return yield { kind: 'error', error: errorOf(value, status) };
+  if (status >= 400) return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
   if (link.binding === 'rest') return yield { kind: 'result', text: text === '' ? '{}' : text, value };
   const result = resultFromBare(value);
   if (result === null) throw broken('the agent answered with no task', status);

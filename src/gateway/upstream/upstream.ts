@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import { UpstreamFailure, type DirectEndpoint, type Endpoint, type UpstreamRequest } from '../call.ts';
+import { scrubOf, type Scrub } from './secrets.ts';
 
 /** One upstream reply as it arrives. */
 export interface UpstreamReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** An error of the provider, JSON or not, without the secrets of its endpoint: every word of an error that is passed on goes through this. */
+  readonly scrub: Scrub;
   /** What has arrived of the body since the last read, at least one piece; null at its end. Throws UpstreamFailure when the reply breaks. */
   read(): Promise<readonly Uint8Array[] | null>;
   /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */
@@ -79,7 +82,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
     send(endpoint, request) {
       const { pool, basePath } = route(endpoint.baseUrl);
       const headers = { ...request.headers, ...endpoint.headers };
-      const exchange = new HttpExchange();
+      const exchange = new HttpExchange(endpoint.headers);
       const patience = request.listens ? { headersTimeout: 0, bodyTimeout: 0 } : {};
       pool.dispatch({ method: request.method, path: basePath + request.path || '/', headers, body: request.body, ...patience }, exchange);
       return exchange;
@@ -106,11 +109,18 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
   #rejectHead!: (error: Error) => void;
   #wake: (() => void) | null = null;
 
-  constructor() {
+  readonly #secrets: DirectEndpoint['headers'];
+
+  constructor(secrets: DirectEndpoint['headers']) {
+    this.#secrets = secrets;
     this.head = new Promise((resolve, reject) => {
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
     });
+  }
+
+  get scrub(): Scrub {
+    return scrubOf(this.#secrets);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
