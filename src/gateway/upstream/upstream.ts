@@ -219,7 +219,8 @@ export const CALL_OVER = new Error('the call is over');
 /** What a lost or silent upstream means. The message names the kind of failure and no address. */
 function toFailure(error: Error): UpstreamFailure {
   const code = (error as { code?: string }).code ?? '';
-  return new UpstreamFailure(FAILURES[code] ?? 'the connection to the provider failed', {
+  const message = error.message === UNASKED_CONTINUE ? 'the provider answered 100 Continue, which it was not asked for' : FAILURES[code];
+  return new UpstreamFailure(message ?? 'the connection to the provider failed', {
     retryable: true,
     blame: 'provider',
     unsent: UNSENT.has(code),
@@ -227,6 +228,9 @@ function toFailure(error: Error): UpstreamFailure {
     cause: error,
   });
 }
+
+/** undici's words for a status of 100, at which it ends the connection: it never asks for one. Other informational answers (102, 103) are passed over. */
+const UNASKED_CONTINUE = 'bad response';
 
 /** There was no connection yet. */
 const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);
