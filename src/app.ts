@@ -43,6 +43,7 @@ import {
   createUpstream,
   GatewayError,
   offersFromConfig,
+  withFirstSeen,
   pricesOf,
   referenceRoutes,
   type Catalog,
@@ -144,7 +145,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const observer = createCallObserver([createCallLog(logger), metrics.sink, tracer.sink], { now: elapsed, hasOperation });
 
     const catalog = createCatalog();
-    const offers = offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() });
+    const offers = await withFirstSeen(database, offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() }));
     const priceBook = createPriceBook(database);
     await priceBook.remember(pricesOf(offers));
     catalog.replace('config', offers);

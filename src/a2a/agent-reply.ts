@@ -43,7 +43,7 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
       if (data === '') continue;
       if (data.length > OWN_TURN_BYTES) await ownTurn();
       const value = parse(data, status);
-      if (event === 'error') yield { kind: 'error', error: errorOf(value, status) };
+      if (event === 'error') yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
       else yield { kind: 'result', text: data, value };
     }
     return;
@@ -52,7 +52,7 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
   if (text.length > OWN_TURN_BYTES) await ownTurn();
   // Deleting a configuration has an empty answer.
   const value = text === '' && status < 300 ? {} : parse(text, status);
-  if (status >= 400) return yield { kind: 'error', error: errorOf(value, status) };
+  if (status >= 400) return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
   if (link.binding === 'rest') return yield { kind: 'result', text: text === '' ? '{}' : text, value };
   const result = resultFromBare(value);
   if (result === null) throw broken('the agent answered with no task', status);

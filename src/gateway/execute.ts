@@ -297,7 +297,7 @@ async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
     for (const chunk of arrived) bytes += chunk.byteLength;
     if (bytes >= FAILURE_BODY_BYTES_MAX) break;
   }
-  return Buffer.concat(chunks).subarray(0, FAILURE_BODY_BYTES_MAX);
+  return Buffer.from(reply.scrub(Buffer.concat(chunks).toString('utf8', 0, FAILURE_BODY_BYTES_MAX)));
 }
 
 /** A failed last attempt as the consumer sees it: a refusal of its request keeps its meaning, an absent provider may return, everything else is the provider's failure. */

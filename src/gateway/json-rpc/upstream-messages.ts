@@ -3,7 +3,8 @@ import { guardStructure } from '../json-guard.ts';
 import { OWN_TURN_BYTES, ownTurn } from '../reply/own-turn.ts';
 import { createEventReader, type SseEvent } from '../reply/event-reader.ts';
 import type { UpstreamReply } from '../upstream/upstream.ts';
-import { parseMessage, type JsonRpcMessage } from './message.ts';
+import { splice } from '../json/raw-json.ts';
+import { isObject, parseMessage, type JsonRpcMessage } from './message.ts';
 
 /** One message of a server. `raw` is the text of the event that brought it, as it came; null of a JSON reply, which is its one message. */
 export interface Received {
@@ -48,7 +49,7 @@ export async function readText(reply: UpstreamReply, bytesMax: number): Promise<
 export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
   const text = await readText(reply, bytesMax);
   if (text.length > OWN_TURN_BYTES) await ownTurn();
-  const message = parseMessage(text);
+  const message = scrubbed(parseMessage(text), reply);
   if (!message)
     throw broken(
       reply.status >= 400 ? `the provider answered with status ${reply.status}` : 'the provider answered with no JSON-RPC message',
@@ -80,10 +81,33 @@ export async function* readEventData(reply: UpstreamReply, bytesMax: number): As
 async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
   for await (const { data, raw, id, retry } of readEventData(reply, bytesMax)) {
     if (data.length > OWN_TURN_BYTES) await ownTurn();
-    const message = data === '' ? null : parseGuarded(data, reply.status);
-    if (data !== '' && !message) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
-    yield message ? { message, raw, eventId: id } : { message: null, raw, eventId: id, retryMs: retry };
+    const said = data === '' ? null : parseGuarded(data, reply.status);
+    if (data !== '' && !said) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
+    const message = scrubbed(said, reply);
+    yield message
+      ? { message, raw: message === said ? raw : eventOf(message.text, id), eventId: id }
+      : { message: null, raw, eventId: id, retryMs: retry };
   }
+}
+
+/** A message as its client may see it: an error, or a result that says it is one, without the secrets of the endpoint. */
+function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scrub }: UpstreamReply): M {
+  if (message?.kind !== 'response') return message;
+  const { error, result, members } = message;
+  if (error === undefined && !(isObject(result) && result['isError'] === true)) return message;
+  const member = error === undefined ? 'result' : 'error';
+  const { start, end } = members.get(member)!;
+  const said = message.text.slice(start, end);
+  const text = scrub(said);
+  return text === said ? message : (parseMessage(splice(message.text, [{ start, end, text }])) as M);
+}
+
+/** An event with one message. JSON.stringify writes no line feeds, but what stands around the error may have them. */
+function eventOf(text: string, id: string | null): string {
+  return `${id === null ? '' : `id: ${id}\n`}${text
+    .split('\n')
+    .map((line) => `data: ${line}\n`)
+    .join('')}\n`;
 }
 
 /** A message out of an event. Throws UpstreamFailure where it has more structure than is read. */

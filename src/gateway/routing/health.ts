@@ -94,7 +94,7 @@ export function createHealth(options: HealthOptions): Health {
       states.get(offer.id)?.outages?.probing(at + probeMs, at, account);
     },
     notProbed(offer, account) {
-      states.get(offer.id)?.outages?.notProbed(account);
+      states.get(offer.id)?.outages?.notProbed(now(), account);
     },
     succeeded(offer, { firstByteMs, durationMs, completionTokens }, counted = true) {
       const at = now();

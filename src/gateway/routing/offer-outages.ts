@@ -21,7 +21,7 @@ export interface OfferOutages {
   witnessed(account: string, at: number): void;
   succeeded(at: number, beganAt: number): void;
   probing(until: number, at: number, account?: string): void;
-  notProbed(account?: string): void;
+  notProbed(at: number, account?: string): void;
   returned(at: number): void;
 }
 
@@ -50,6 +50,12 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
   /** An account that knows the offer as down is held back by its own outage; the one try at a cooled-down offer is for an account that does not. */
   const isPastCommon = (of: Outage | undefined, at: number): boolean => of !== undefined && isDown(of, at, rules) && hasCooledDown(common, at, rules);
 
+  /** Whose try at the offer a call of this account is: its own while it knows the offer as down, else everybody's. */
+  const triedFor = (account: string | undefined, at: number): Outage => {
+    const of = ownOf(account);
+    return of && isDown(of, at, rules) ? of : common;
+  };
+
   return {
     standing(at, account) {
       const forAll = standingOf(common, at, rules);
@@ -75,7 +81,7 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
       }
       // Newest last. If it was the one to probe the offer, it is heard of now.
       own.set(account, of);
-      if (!of.down) common.probedUntil = 0;
+      if (!isDown(of, at, rules)) common.probedUntil = 0;
       // All that broke with a connection is one failure.
       fail(of, at, of.streak === 0 || present ? 1 : 0, rules);
     },
@@ -108,11 +114,10 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
       }
     },
     probing(until, at, account) {
-      const of = ownOf(account);
-      (of && isDown(of, at, rules) ? of : common).probedUntil = until;
+      triedFor(account, at).probedUntil = until;
     },
-    notProbed(account) {
-      (ownOf(account) ?? common).probedUntil = 0;
+    notProbed(at, account) {
+      triedFor(account, at).probedUntil = 0;
     },
     returned(at) {
       restart(common, at, rules);

@@ -2,6 +2,7 @@ import { constants, type ClientHttp2Stream, type IncomingHttpHeaders as Http2Hea
 import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamFailure } from '../call.ts';
 import type { ReplyHold } from '../reply/reply-memory.ts';
+import { scrubNothing } from './secrets.ts';
 import { CALL_OVER, type UpstreamExchange, type UpstreamReply } from './upstream.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
@@ -34,6 +35,8 @@ export interface Patience {
  * the session reads them, so that what waits is counted exactly, can be copied, and outlives the session once it has arrived.
  */
 export class Http2Exchange implements UpstreamExchange, UpstreamReply {
+  /** The provider's proxy adds its credentials behind the tunnel. */
+  readonly scrub = scrubNothing;
   readonly head: Promise<UpstreamReply>;
   memory?: ReplyHold;
   status = 0;

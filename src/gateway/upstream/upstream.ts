@@ -3,6 +3,7 @@ import { Pool, type Dispatcher } from 'undici';
 import type { ReplyHold } from '../reply/reply-memory.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { UpstreamFailure, type DirectEndpoint, type Endpoint, type UpstreamRequest } from '../call.ts';
+import { scrubOf, type Scrub } from './secrets.ts';
 
 /** One upstream reply as it arrives. */
 export interface UpstreamReply {
@@ -10,6 +11,8 @@ export interface UpstreamReply {
   readonly headers: IncomingHttpHeaders;
   /** What the reply keeps in memory is counted here by whoever collects it; absent where nobody counts. */
   memory?: ReplyHold;
+  /** An error of the provider, JSON or not, without the secrets of its endpoint: every word of an error that is passed on goes through this. */
+  readonly scrub: Scrub;
   /** What has arrived of the body since the last read, at least one piece; null at its end. Throws UpstreamFailure when the reply breaks. */
   read(): Promise<readonly Uint8Array[] | null>;
   /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */
@@ -106,7 +109,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const headers = { ...request.headers, ...endpoint.headers };
       const patience = request.listens || request.patient ? { headersTimeout: 0, bodyTimeout: 0 } : {};
       const sent = { method: request.method, path: basePath + request.path || '/', headers, body: request.body, ...patience };
-      return new HttpExchange(pool, sent, shares, account);
+      return new HttpExchange(pool, sent, shares, account, endpoint.headers);
     },
     async close() {
       const lines = [...origins.values()].flatMap(({ calls, listens }) => [calls, listens]);
@@ -134,7 +137,10 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
   #wake: (() => void) | null = null;
   #entry: Entry | null = null;
 
-  constructor(pool: Pool, sent: Dispatcher.DispatchOptions, shares: ConnectionShares, account: string) {
+  readonly #secrets: DirectEndpoint['headers'];
+
+  constructor(pool: Pool, sent: Dispatcher.DispatchOptions, shares: ConnectionShares, account: string, secrets: DirectEndpoint['headers']) {
+    this.#secrets = secrets;
     this.head = new Promise((resolve, reject) => {
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
@@ -146,6 +152,10 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
     );
     // It may have failed at once.
     if (this.#error !== null) this.#entry.leave();
+  }
+
+  get scrub(): Scrub {
+    return scrubOf(this.#secrets);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -246,7 +256,8 @@ export const CALL_OVER = new Error('the call is over');
 /** What a lost or silent upstream means. The message names the kind of failure and no address. */
 function toFailure(error: Error): UpstreamFailure {
   const code = (error as { code?: string }).code ?? '';
-  return new UpstreamFailure(FAILURES[code] ?? 'the connection to the provider failed', {
+  const message = error.message === UNASKED_CONTINUE ? 'the provider answered 100 Continue, which it was not asked for' : FAILURES[code];
+  return new UpstreamFailure(message ?? 'the connection to the provider failed', {
     retryable: true,
     blame: 'provider',
     unsent: UNSENT.has(code),
@@ -254,6 +265,9 @@ function toFailure(error: Error): UpstreamFailure {
     cause: error,
   });
 }
+
+/** undici's words for a status of 100, at which it ends the connection: it never asks for one. Other informational answers (102, 103) are passed over. */
+const UNASKED_CONTINUE = 'bad response';
 
 /** There was no connection yet. */
 const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);

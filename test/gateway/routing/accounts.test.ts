@@ -131,6 +131,19 @@ describe('the probe of an offer that rests for all', () => {
   });
 });
 
+test('a call that was refused before it was sent gives the probe back, also of an account that failed there long ago', () => {
+  const { now, health, choose, fail, succeed } = world();
+  fail('old');
+  now.advance(10);
+  succeed();
+  for (const account of ['one', 'two', 'three', 'four', 'five']) fail(account, 2);
+  now.advance(COOLDOWN);
+  expect(choose('old')).toEqual(['A']);
+  expect(choose('good')).toEqual([]);
+  health.notProbed(a, 'old');
+  expect(choose('good')).toEqual(['A']);
+});
+
 test('what the gateway itself sees fail rests for all', () => {
   const { choose, fail } = world();
   fail(OWN_ACCOUNT, 1, false);
