@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { measurePrompt } from '../../src/openai/prompt-size.ts';
-import type { ChatBody, ContentPart } from '../../src/openai/chat-schema.ts';
+import type { ContentPart } from '../../src/openai/chat-schema.ts';
 
 const URL = 'data:image/png;base64,AAAA';
 const image = { type: 'image_url', image_url: { url: URL } };
 const text = { type: 'text', text: 'hi' };
 const imagesOf = (message: object, more: object = {}) =>
-  measurePrompt({ model: 'm', messages: [{ role: 'user', content: 'hi', ...message }], ...more } as ChatBody).images;
+  measurePrompt({ model: 'm', messages: [{ role: 'user', content: 'hi', ...message }], ...more }).images;
 const inParts = (...content: object[]) => imagesOf({ content: content as ContentPart[] });
 
 describe('an image counts wherever a server may find it', () => {

@@ -85,8 +85,16 @@ export async function startAsGo(): Promise<{ readonly url: string; close(): Prom
 }
 
 const card = (url: string) => ({
-  ...{ name: 'go', description: 'go', version: '1', protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC', capabilities: {} },
-  ...{ defaultInputModes: ['text'], defaultOutputModes: ['text'], skills: [{ id: 's', name: 's', description: 's', tags: [] }] },
+  name: 'go',
+  description: 'go',
+  version: '1',
+  protocolVersion: '0.3.0',
+  url,
+  preferredTransport: 'JSONRPC',
+  capabilities: {},
+  defaultInputModes: ['text'],
+  defaultOutputModes: ['text'],
+  skills: [{ id: 's', name: 's', description: 's', tags: [] }],
 });
 
 async function textOf(request: IncomingMessage): Promise<string> {
