@@ -2,7 +2,7 @@ import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, membersAlong, Ra
 import { X402 } from './paid-message.ts';
 import { A2aError } from './wire/a2a-error.ts';
 
-const METADATA = actedOn([...Object.values(X402), 'tollgate/run', 'tollgate/generation', 'tollgate/receipt', 'tollgate/usage']);
+const METADATA = actedOn([...Object.values(X402), 'tollgate/agent', 'tollgate/run', 'tollgate/generation', 'tollgate/receipt', 'tollgate/usage']);
 const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
 const MESSAGE = actedOn(['kind', 'messageId', 'taskId', 'contextId', 'referenceTaskIds', 'role', 'parts', 'content', 'extensions', 'metadata']);
 const PART = actedOn(['kind', 'text', 'file', 'data', 'raw', 'url', 'filename', 'mediaType', 'metadata']);
@@ -14,10 +14,10 @@ const ACTED_ON: ActedOnAt = [
     [],
     actedOn([
       // A bare body has no envelope, and must not seem to have one.
-      ...['jsonrpc', 'method', 'params', 'result', 'error'],
-      ...['id', 'taskId', 'contextId', 'tenant', 'message', 'request', 'metadata', 'configuration', 'name'],
-      ...['pushNotificationConfig', 'taskPushNotificationConfig', 'pushNotificationConfigId', 'url', 'token', 'authentication'],
-      ...['historyLength', 'status', 'pageSize', 'pageToken', 'statusTimestampAfter', 'includeArtifacts'],
+      ...'jsonrpc method params result error'.split(' '),
+      ...'id taskId contextId tenant message request metadata configuration name'.split(' '),
+      ...'pushNotificationConfig taskPushNotificationConfig pushNotificationConfigId url token authentication'.split(' '),
+      ...'historyLength status pageSize pageToken statusTimestampAfter includeArtifacts'.split(' '),
     ]),
   ],
   [['metadata'], METADATA],
@@ -28,8 +28,8 @@ const ACTED_ON: ActedOnAt = [
   [
     ['configuration'],
     actedOn([
-      ...['acceptedOutputModes', 'historyLength', 'blocking', 'returnImmediately'],
-      ...['pushNotificationConfig', 'taskPushNotificationConfig', 'pushNotification'],
+      ...'acceptedOutputModes historyLength blocking returnImmediately'.split(' '),
+      ...'pushNotificationConfig taskPushNotificationConfig pushNotification'.split(' '),
     ]),
   ],
   [['configuration', 'pushNotificationConfig'], PUSH],

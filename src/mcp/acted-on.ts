@@ -15,10 +15,10 @@ const NAMES: ActedOnAt = [
   [
     [],
     actedOn([
-      ...['name', 'arguments', 'uri', '_meta', 'cursor', 'ref', 'argument', 'context', 'level'],
-      ...['task', 'taskId', 'requestState', 'inputResponses', 'notifications'],
-      ...['protocolVersion', 'capabilities', 'clientInfo'],
-      ...['requestId', 'reason', 'progressToken', 'progress', 'total', 'message'],
+      ...'name arguments uri _meta cursor ref argument context level'.split(' '),
+      ...'task taskId requestState inputResponses notifications'.split(' '),
+      ...'protocolVersion capabilities clientInfo'.split(' '),
+      ...'requestId reason progressToken progress total message'.split(' '),
     ]),
   ],
   [['_meta'], actedOn([...OURS, ...Object.values(META), X402.response, 'progressToken', 'traceparent', 'tracestate', 'baggage'])],

@@ -54,11 +54,7 @@ export function pathOf(name: unknown, param: string): string {
   if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX) throw badParams(`${param} must be a name`, param);
   const parts = name.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..')) throw badParams(`${param} is not a name: ${JSON.stringify(name)}`, param);
-  try {
-    return parts.map(encodeURIComponent).join('/');
-  } catch {
-    throw badParams(`${param} is not valid text`, param);
-  }
+  return parts.map(encodeURIComponent).join('/');
 }
 
 const NAME_CHARS_MAX = 512;

@@ -46,10 +46,10 @@ const CHAT_PLACES: Places = [
   [
     [],
     [
-      ...['model', 'messages', 'stream', 'stream_options', 'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'n', 'stop', 'tools'],
-      ...['tool_choice', 'user', 'metadata', 'models', 'provider', 'session_id', 'max_cost', 'max_tool_rounds', 'tollgate', 'functions'],
-      ...['function_call', 'response_format', 'logprobs', 'top_logprobs', 'logit_bias', 'seed', 'reasoning', 'reasoning_effort', 'service_tier'],
-      ...['max_tokens', 'max_completion_tokens', 'parallel_tool_calls', 'modalities', 'images'],
+      ...'model messages stream stream_options temperature top_p presence_penalty frequency_penalty n stop tools'.split(' '),
+      ...'tool_choice user metadata models provider session_id max_cost max_tool_rounds tollgate functions'.split(' '),
+      ...'function_call response_format logprobs top_logprobs logit_bias seed reasoning reasoning_effort service_tier'.split(' '),
+      ...'max_tokens max_completion_tokens parallel_tool_calls modalities images'.split(' '),
     ],
   ],
   [
@@ -99,8 +99,8 @@ const MODERN_META_NAMES = [
   'io.modelcontextprotocol/logLevel',
 ];
 const PARAM_NAMES = [
-  ...['name', 'arguments', 'uri', '_meta', 'cursor', 'ref', 'argument', 'context', 'level', 'task', 'taskId', 'requestState', 'inputResponses'],
-  ...['notifications', 'protocolVersion', 'capabilities', 'clientInfo', 'requestId', 'reason', 'progressToken', 'progress', 'total'],
+  ...'name arguments uri _meta cursor ref argument context level task taskId requestState inputResponses'.split(' '),
+  ...'notifications protocolVersion capabilities clientInfo requestId reason progressToken progress total'.split(' '),
 ];
 const CALL_PLACES: Places = [
   ...ENVELOPE,

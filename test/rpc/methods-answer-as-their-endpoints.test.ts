@@ -108,7 +108,6 @@ test.each([
   ['models/endpoints', {}],
   ['agents/get', { agent: '.' }],
   ['agents/get', { agent: 'x'.repeat(513) }],
-  ['agents/get', { agent: '\ud800' }],
   ['tools/call', { service: '../../admin/v1/accounts', name: 'x' }],
   ['tools/call', { service: null, name: 'x' }],
   ['message/send', { agent: 'a//b', message: message('x') }],
@@ -119,7 +118,7 @@ test.each([
   });
 });
 
-test.each(['%2e%2e', '..%2f..%2fkeys', '?type=all', '#x', 'a b', 'é'])('a name is a name, however it looks: %s', async (agent) => {
+test.each(['%2e%2e', '..%2f..%2fkeys', '?type=all', '#x', 'a b', 'é', '\ud800'])('a name is a name, however it looks: %s', async (agent) => {
   expect(await world.call('agents/get', { agent })).toMatchObject({ error: { code: -32013 } });
 });
 

@@ -54,31 +54,37 @@ export type ActedOnAt = readonly (readonly [path: readonly string[], names: Acte
 /** The first look-alike in the objects that `at` names; null where there is none. `path` is that of `object` itself. */
 export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlikeFault | null {
   for (const [below, names] of at) {
-    const fault = search(object, below, 0, names, path);
-    if (fault !== null) return fault;
+    const found = search(object, below, 0, names);
+    if (found !== null) return lookAlikeFault(path + found.path, found);
   }
   return null;
 }
 
-function search(value: unknown, below: readonly string[], depth: number, names: ActedOn, path: string): LookAlikeFault | null {
+/** A look-alike with the path to its object, which is put together only once there is one: nearly all requests have none. */
+type Found = LookAlike & { readonly path: string };
+
+function search(value: unknown, below: readonly string[], depth: number, names: ActedOn): Found | null {
   if (typeof value !== 'object' || value === null) return null;
   const name = below[depth];
-  if (Array.isArray(value)) return name === '*' ? searchEach(value, below, depth + 1, names, path) : null;
-  if (name !== undefined)
-    return Object.hasOwn(value, name) ? search((value as Record<string, unknown>)[name], below, depth + 1, names, `${path}${name}.`) : null;
-  // Most objects have known names alone: nothing is made for them.
-  for (const key in value) {
-    if (names.exact.has(key)) continue;
-    const found = findLookAlike(Object.keys(value), names);
-    return found === null ? null : lookAlikeFault(path, found);
+  if (Array.isArray(value)) return name === '*' ? searchEach(value, below, depth + 1, names) : null;
+  if (name === undefined) return lookAlikeIn(value, names);
+  const found = search((value as Readonly<Record<string, unknown>>)[name], below, depth + 1, names);
+  return found && { ...found, path: `${name}${found.path.startsWith('[') ? '' : '.'}${found.path}` };
+}
+
+function searchEach(values: readonly unknown[], below: readonly string[], depth: number, names: ActedOn): Found | null {
+  for (let i = 0; i < values.length; i++) {
+    const found = search(values[i], below, depth, names);
+    if (found !== null) return { ...found, path: `[${i}]${found.path.startsWith('[') ? '' : '.'}${found.path}` };
   }
   return null;
 }
 
-function searchEach(values: readonly unknown[], below: readonly string[], depth: number, names: ActedOn, path: string): LookAlikeFault | null {
-  for (let i = 0; i < values.length; i++) {
-    const fault = search(values[i], below, depth, names, `${path.slice(0, -1)}[${i}].`);
-    if (fault !== null) return fault;
+function lookAlikeIn(object: object, names: ActedOn): Found | null {
+  for (const name in object) {
+    if (names.exact.has(name)) continue;
+    const found = findLookAlike(Object.keys(object), names);
+    return found && { ...found, path: '' };
   }
   return null;
 }

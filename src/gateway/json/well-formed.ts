@@ -12,7 +12,7 @@ const ESCAPE_BYTES = 6;
  */
 export function wellFormedText(json: Buffer): string {
   const text = json.toString('utf8');
-  if (!text.includes('\\ud') && !text.includes('\\uD')) return text;
+  if (!text.includes('\\u') || !/\\u[dD]/.test(text)) return text;
   const repaired = withoutHalves(json);
   return repaired === null ? text : repaired.toString('utf8');
 }

@@ -1,0 +1,65 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const CACHE = resolve(import.meta.dirname, '../../.cache');
+
+/** Where `unpackPackage` puts what it unpacks under this name. */
+export const unpackedAt = (name: string): string => join(CACHE, name);
+
+/** Whether this machine can fetch Debian's packages. */
+export const hasDebianPackages = (): boolean => existsSync('/usr/bin/apt-get') && existsSync('/usr/bin/dpkg-deb');
+
+/**
+ * Fetches a package of Debian, with what it needs that this system does not have, and unpacks it all beside the checkout's other caches: nothing is installed.
+ * `finish` may change the unpacked files. Several may do it at once: the first to finish wins. Throws what apt-get says.
+ */
+export function unpackPackage(name: string, wanted: string, finish: (root: string) => void = () => {}): void {
+  mkdirSync(CACHE, { recursive: true });
+  const work = mkdtempSync(join(CACHE, `${name}-download-`));
+  try {
+    const packages = join(work, 'packages');
+    mkdirSync(packages);
+    fetchPackages(wanted, work, packages);
+    const root = join(work, 'root');
+    for (const file of readdirSync(packages)) {
+      if (file.endsWith('.deb')) execFileSync('dpkg-deb', ['-x', join(packages, file), root]);
+    }
+    finish(root);
+    try {
+      renameSync(root, unpackedAt(name));
+    } catch (error) {
+      if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    }
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function fetchPackages(wanted: string, work: string, target: string): void {
+  try {
+    fetchWith(wanted, ['-o', 'APT::Sandbox::User=root'], target);
+  } catch {
+    // The system's package lists are empty, old or not ours to read: use lists of our own.
+    const lists = join(work, 'lists');
+    const cache = join(work, 'cache');
+    mkdirSync(join(lists, 'partial'), { recursive: true });
+    mkdirSync(join(cache, 'archives/partial'), { recursive: true });
+    const options = ['-o', 'APT::Sandbox::User=root', '-o', `Dir::State::lists=${lists}`, '-o', `Dir::Cache=${cache}`];
+    apt([...options, 'update'], target);
+    fetchWith(wanted, options, target);
+  }
+}
+
+/** The package, and what it needs that this system does not have. */
+function fetchWith(wanted: string, options: readonly string[], target: string): void {
+  const plan = apt([...options, '-s', 'install', '--no-install-recommends', wanted], target);
+  const missing = [...plan.matchAll(/^Inst (\S+)/gm)].map((match) => match[1] ?? '');
+  apt([...options, 'download', ...new Set([wanted, ...missing])], target);
+}
+
+function apt(args: readonly string[], cwd: string): string {
+  const result = spawnSync('apt-get', args, { cwd, encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' }, timeout: 180_000 });
+  if (result.status !== 0) throw new Error(`apt-get ${args.join(' ')} failed: ${result.stderr.trim().slice(-2000)}`);
+  return result.stdout;
+}
