@@ -31,8 +31,8 @@ export interface StreamBounds {
 /** WebSocket pings at once, and in a second. Our own proxy sends none: HTTP/2 has its own. */
 const PINGS_AT_ONCE = 100;
 const PINGS_PER_SECOND = 10;
-/** Bytes of a WebSocket frame besides what it holds: the more of them for what is held, the more frames. */
-const FRAMING_BYTES = 14;
+/** Bytes of a small WebSocket frame besides what it holds. A message may come in a thousand of them. */
+const FRAMING_BYTES = 6;
 
 /** Time for the other end to close its side. */
 const LINGER_MS = 1_000;
@@ -74,6 +74,8 @@ class Stream extends Duplex implements SocketStream {
   #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
   #flooded = false;
   #bytesRead = 0;
+  /** Bytes that came and are in no message. */
+  #framing = 0;
   #pings = PINGS_AT_ONCE;
   #pingAt = 0;
 
@@ -165,9 +167,14 @@ class Stream extends Duplex implements SocketStream {
 
   /** Gives as much as the meter lets through, and keeps the rest for later turns of the event loop; the socket is not read meanwhile. */
   #meter(message: Buffer, { meter, wire }: StreamBounds): void {
-    const framing = wire.bytesRead - this.#bytesRead - message.length;
+    this.#framing += wire.bytesRead - this.#bytesRead - message.length;
     this.#bytesRead = wire.bytesRead;
-    if (framing > FRAMING_BYTES) meter.charge(Math.floor(framing / FRAMING_BYTES));
+    // As much as one read may be of the messages that follow.
+    const frames = Math.floor((this.#framing - MESSAGE_BYTES_MAX) / FRAMING_BYTES);
+    if (frames > 0) {
+      meter.charge(frames);
+      this.#framing -= frames * FRAMING_BYTES;
+    }
     if (message.length > 0) this.#waiting.push(message);
     if (this.#timer === null) this.#giveWaiting(meter);
   }
