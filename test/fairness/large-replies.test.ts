@@ -75,7 +75,6 @@ async function beside({ path, ...request }: ReturnType<typeof chat> | ReturnType
   const during = await bystand({ call, calls: CALLS });
   greedy.postMessage('stop');
   const statuses = await heard<ReadonlyMap<number, number>>();
-  console.log(JSON.stringify({ path, shape: JSON.stringify(request.body).slice(0, 40), before, during, statuses: [...statuses] }));
   expectUnharmed(before, during);
   return statuses;
 }

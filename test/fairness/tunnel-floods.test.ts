@@ -42,7 +42,6 @@ async function beside(flood: Buffer): Promise<void> {
   // Below the WebSocket: what it sends is framed already.
   (peer.socket as unknown as { readonly _socket: { write(bytes: Buffer): void } })._socket.write(flood);
   const during = await bystand({ call, calls: CALLS });
-  console.log(JSON.stringify({ flood: flood.length, before, during }));
   expectUnharmed(before, during);
 }
 

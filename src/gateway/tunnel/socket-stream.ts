@@ -68,7 +68,6 @@ class Stream extends Duplex implements SocketStream {
   /** What the newest ping said that is not answered yet. */
   #asked: Buffer | null = null;
   #answering = false;
-  readonly #bounds: StreamBounds | null;
   /** What arrived and has to wait, in its order. */
   #waiting: Buffer[] = [];
   #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
@@ -82,7 +81,6 @@ class Stream extends Duplex implements SocketStream {
   constructor(socket: WebSocket, bounds: StreamBounds | null) {
     super({ readableHighWaterMark: MESSAGE_BYTES_MAX, writableHighWaterMark: MESSAGE_BYTES_MAX });
     this.#socket = socket;
-    this.#bounds = bounds;
     this.#bytesRead = bounds?.wire.bytesRead ?? 0;
     socket.binaryType = 'nodebuffer';
     socket.on('message', (message, isBinary) => {

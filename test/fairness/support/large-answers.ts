@@ -24,7 +24,7 @@ const CHAT_END = '"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"comple
 export const CHAT_ANSWERS = {
   text: () => filled(CHAT, `${CHAT_END}}`, 8 * MIB, () => 'Words, words, words. '.repeat(64)),
   escapes: () => filled(CHAT, `${CHAT_END}}`, 8 * MIB, () => '\\u00e9\\n\\"'.repeat(64)),
-  keys: () => filled(`${CHAT}x${CHAT_END},"more":{"first":0`, '}}', 7 * MIB, (index) => (index < 450_000 ? `,"k${index}":1` : `${' '.repeat(4096)}`)),
+  keys: () => filled(`${CHAT}x${CHAT_END},"more":{"first":0`, '}}', 7 * MIB, (index) => (index < 450_000 ? `,"k${index}":1` : ' '.repeat(4096))),
   elements: () => filled(`${CHAT}x${CHAT_END},"more":[0`, ']}', 8 * MIB, () => ',0'.repeat(512)),
   'too large': () => filled(CHAT, `${CHAT_END}}`, 60 * MIB, () => 'Words, words, words. '.repeat(512)),
 } as const;
