@@ -11,12 +11,15 @@ export interface MetricsRooms {
   readonly tunnels: () => Tunnels | null;
   readonly tools: () => Mcp | null;
   readonly funds: () => OpenPayments | null;
+  /** Ids of the offers of the configuration. */
+  readonly ownOffers: () => ReadonlySet<string>;
   readonly now: () => number;
 }
 
 /** The metrics of this process, with the figures that it asks other rooms for. */
-export function openMetrics({ config, database, tunnels, tools, funds, now }: MetricsRooms): Metrics {
+export function openMetrics({ config, database, tunnels, tools, funds, ownOffers, now }: MetricsRooms): Metrics {
   return createMetrics({
+    isOwn: (id) => ownOffers().has(id),
     locksHeld: () => countHeldLocks(database),
     tunnels: () => tunnels()?.count() ?? { connections: 0, streams: 0 },
     tasksLive: () => countLiveTasks(database),

@@ -24,7 +24,7 @@ import {
 import type { Database } from '#store';
 
 export interface OperatorRoutesDeps {
-  readonly config: Pick<Config, 'adminKey' | 'chains' | 'publicUrl'>;
+  readonly config: Pick<Config, 'adminKey' | 'chains' | 'publicUrl' | 'metrics'>;
   readonly database: Database;
   readonly ledger: Ledger;
   readonly keys: KeyStore;
@@ -79,7 +79,7 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       return { ready: true, checks: { gateway: 'ok', database: 'ok' } };
     };
     await server.register(healthRoutes({ ready }));
-    await server.register(metricsRoutes(metrics));
+    await server.register(metricsRoutes({ metrics, access: config.metrics, adminKey }));
     const schema = {
       tags: ['Account'],
       security: [],

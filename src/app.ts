@@ -124,7 +124,16 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     let tunnels: Tunnels | null = null;
     let tools: Mcp | null = null;
     let funds: OpenPayments | null = null;
-    const metrics = openMetrics({ config, database, tunnels: () => tunnels, tools: () => tools, funds: () => funds, now });
+    let ownOffers: ReadonlySet<string> = new Set();
+    const metrics = openMetrics({
+      config,
+      database,
+      tunnels: () => tunnels,
+      tools: () => tools,
+      funds: () => funds,
+      ownOffers: () => ownOffers,
+      now,
+    });
     const ledger = await createLedger({ database, now, onBatch: journal.noting((batch) => metrics.ledgerBatch(batch)) });
     cleanUp.push(() => ledger.close());
     // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
@@ -146,6 +155,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const catalog = createCatalog();
     const offers = await withFirstSeen(database, offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() }));
+    ownOffers = new Set(offers.map(({ id }) => id));
     const priceBook = createPriceBook(database);
     await priceBook.remember(pricesOf(offers));
     catalog.replace('config', offers);

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import { createMergedMetrics, type MetricSnapshot } from '#gateway';
+import { createMergedMetrics, shareText, type MetricSnapshot } from '#gateway';
 import type { SupervisorMessage } from './workers-messages.ts';
 
 /** Longest wait for a worker's figures. One that does not answer counts with those that it gave last. */
@@ -20,20 +20,26 @@ export function createWorkersMetrics(): WorkersMetrics {
   const arrived = (worker: Worker, { missing, done }: { readonly missing: Set<number>; readonly done: () => void }) => {
     if (missing.delete(worker.id) && missing.size === 0) done();
   };
+  let asked: readonly Worker[] = [];
+  // Whichever of them is scraped, and however many are: one collection at a time.
+  const text = shareText(async () => {
+    const collection = (last += 1);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, COLLECT_MS);
+      const done = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      collections.set(collection, { missing: new Set(asked.map((worker) => worker.id)), done });
+      for (const worker of asked) send(worker, { tollgate: 'collect', id: collection });
+    });
+    collections.delete(collection);
+    return merged.text();
+  });
   return {
     async answer(asker, id, workers) {
-      const collection = (last += 1);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, COLLECT_MS);
-        const done = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-        collections.set(collection, { missing: new Set(workers.map((worker) => worker.id)), done });
-        for (const worker of workers) send(worker, { tollgate: 'collect', id: collection });
-      });
-      collections.delete(collection);
-      send(asker, { tollgate: 'scraped', id, text: await merged.text() });
+      asked = workers;
+      send(asker, { tollgate: 'scraped', id, text: await text() });
     },
     took(from, id, snapshot) {
       // Its last words may come after it was counted as gone.

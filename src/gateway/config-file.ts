@@ -117,6 +117,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
     trustedProxies: values['server.trusted_proxies'],
     logLevel: values['server.log_level'],
     otlpEndpoint: values['telemetry.otlp_endpoint'],
+    metrics: values['telemetry.metrics'] ?? (mode === 'development' ? 'open' : 'admin'),
     limits: {
       requestsPerMinute: values['limits.requests_per_minute'],
       burst: values['limits.burst'],

@@ -29,6 +29,8 @@ export interface Config {
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** OTLP/HTTP base endpoint for traces, or null. */
   readonly otlpEndpoint: string | null;
+  /** Who may read `/metrics`: the holder of the admin key, or whoever reaches the gateway. */
+  readonly metrics: 'admin' | 'open';
   readonly limits: LimitsConfig;
   readonly billing: BillingConfig;
   readonly upstream: UpstreamConfig;

@@ -54,7 +54,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
       TOLLGATE_ADMIN_KEY: `${CANARY}-admin`,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     });
-    const { base_url } = (await place.read('gateway.json')) as { base_url: string };
+    const { base_url, admin_key } = (await place.read('gateway.json')) as { base_url: string; admin_key: string };
     const admin = { TOLLGATE_ADMIN_KEY: `${CANARY}-admin` };
     await place.run(['account', 'create', 'acme'], admin);
     await place.run(['account', 'credit', 'acme', '1'], admin);
@@ -84,7 +84,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
       'x-siwx': `${CANARY}-siwx`,
     };
     for (const [name, value] of Object.entries(wrong)) expect((await call({ [name]: value })).status, name).toBe(401);
-    const metrics = await (await fetch(`${base_url}/metrics`)).text();
+    const metrics = await (await fetch(`${base_url}/metrics`, { headers: { authorization: `Bearer ${admin_key}` } })).text();
     gateway.signal('SIGTERM');
     await gateway.exited;
 

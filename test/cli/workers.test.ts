@@ -42,7 +42,11 @@ async function eventually(check: () => void): Promise<void> {
 
 /** A request on a connection of its own; rejects when it has no answer in time. */
 async function ask(url: string, path = '/health/ready', ms = 10_000): Promise<string> {
-  const answer = await fetch(`${url}${path}`, { headers: { connection: 'close' }, signal: AbortSignal.timeout(ms) });
+  const { admin_key: adminKey } = await place.read('gateway.json');
+  const answer = await fetch(`${url}${path}`, {
+    headers: { connection: 'close', ...(path === '/metrics' ? { authorization: `Bearer ${adminKey}` } : {}) },
+    signal: AbortSignal.timeout(ms),
+  });
   expect(answer.status).toBe(200);
   return answer.text();
 }

@@ -64,7 +64,7 @@ test.each([
 });
 
 async function streams(): Promise<number> {
-  const text = await (await fetch(`${near.origin}/metrics`)).text();
+  const text = await (await fetch(`${near.origin}/metrics`, { headers: { authorization: `Bearer ${near.adminKey}` } })).text();
   return Number(/^tollgate_tunnel_streams (\d+)$/m.exec(text)![1]);
 }
 

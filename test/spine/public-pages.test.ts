@@ -12,7 +12,7 @@ afterAll(async () => {
   await spine.stop();
 });
 
-const get = (path: string) => fetch(`${spine.origin}${path}`);
+const get = (path: string, headers: Record<string, string> = {}) => fetch(`${spine.origin}${path}`, { headers });
 
 test('ping', async () => {
   const response = await get('/api/v1/ping');
@@ -35,7 +35,7 @@ test('metrics: Prometheus text with the names of the GenAI conventions, without 
     await (await spine.post('/chat/completions', ask('hello !tokens:3', { stream, user: 'user-canary', metadata: { x: 'metadata-canary' } }))).text();
   await spine.post('/chat/completions', ask('hello', { model: 'test/nowhere' }));
   await spine.quiet();
-  const response = await get('/metrics');
+  const response = await get('/metrics', { authorization: `Bearer ${spine.adminKey}` });
   expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4|^application\/openmetrics-text/);
   const text = await response.text();
   expect(text).toMatch(/^gen_ai_\S+/m);

@@ -12,7 +12,6 @@ const PUBLIC: readonly RegExp[] = [
   /^\/favicon\.svg$/,
   /^\/llms\.txt$/,
   /^\/health\/(live|ready)$/,
-  /^\/metrics$/,
   /^\/\.well-known\/(jwks|agent|agent-card)\.json$/,
   /\/a2a\/\*\/\.well-known\/agent-card\.json$/,
   // Who has the sealed address may tell of one task.
@@ -24,7 +23,7 @@ const PUBLIC: readonly RegExp[] = [
 /** Where proxies dial in: a request that is no dial is told so, whoever sends it. */
 const isTunnel = ({ path }: Route) => path === '/api/v1/provider/tunnel';
 const isPublic = ({ path }: Route) => PUBLIC.some((pattern) => pattern.test(path));
-const isAdmin = ({ path }: Route) => path.startsWith('/admin/');
+const isAdmin = ({ path }: Route) => path.startsWith('/admin/') || path === '/metrics';
 
 let spine: Spine;
 let owner: { key: string; hash: string; account: string };

@@ -126,7 +126,7 @@ const portUrl = (server: Server) => `http://127.0.0.1:${portOf(server)}/v1`;
 const floodPort = () => Number(new URL(flood.url).port);
 
 async function gauge(name: string): Promise<number> {
-  const text = await (await fetch(`${gateway.baseUrl}/metrics`)).text();
+  const text = await (await fetch(`${gateway.baseUrl}/metrics`, { headers: { authorization: `Bearer ${gateway.adminKey}` } })).text();
   const line = text.split('\n').find((one) => one.startsWith(`${name} `) || one.startsWith(`${name}{`))!;
   return Number(line.slice(line.lastIndexOf(' ') + 1));
 }

@@ -143,8 +143,8 @@ function mostWithin(times: readonly number[], ms: number): number {
 const socketsOf = ({ pid }: Gateway) => readdirSync(`/proc/${pid}/fd`).length;
 const megabytesOf = ({ pid }: Gateway) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 
-async function gauge({ baseUrl }: Gateway, name: string): Promise<number> {
-  const text = await (await fetch(`${baseUrl}/metrics`)).text();
+async function gauge({ baseUrl, adminKey }: Gateway, name: string): Promise<number> {
+  const text = await (await fetch(`${baseUrl}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })).text();
   return text
     .split('\n')
     .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))

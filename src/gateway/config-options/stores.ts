@@ -1,4 +1,5 @@
-import { optionalText, text, urlFault, whole } from '../config-option.ts';
+import { option, optionalText, text, urlFault, whole } from '../config-option.ts';
+import { show, WrongValue } from '../config-problem.ts';
 
 /** Options of `[cluster]`, `[database]`, `[redis]`, `[telemetry]`: what gateways share and report to. */
 export const STORE_OPTIONS = {
@@ -57,5 +58,14 @@ export const STORE_OPTIONS = {
     meaning: 'OTLP/HTTP base address that traces are sent to.',
     fault: (value) => urlFault(value, ['http:', 'https:']),
     normal: (value) => value.replace(/\/$/, ''),
+  }),
+  'telemetry.metrics': option({
+    takes: '`admin` or `open`',
+    optional: { text: '`admin`; `open` in development', fallback: null },
+    meaning: 'Who may read `/metrics`: requests with the admin key, or whoever reaches the gateway.',
+    read: (value): 'admin' | 'open' | null => {
+      if (value !== 'admin' && value !== 'open') throw new WrongValue(`is ${show(value)}`, 'admin or open');
+      return value;
+    },
   }),
 };

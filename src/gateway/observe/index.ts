@@ -4,6 +4,8 @@ export * from './logger.ts';
 export type { FundFigures } from './fund-metrics.ts';
 export type { McpCounts } from './mcp-metrics.ts';
 export * from './metrics.ts';
+export { metricsRoutes } from './metrics-routes.ts';
+export { shareText } from './scraped-text.ts';
 export * from './observer.ts';
 export * from './redaction.ts';
 export { createTaskLog } from './task-log.ts';

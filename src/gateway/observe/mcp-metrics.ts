@@ -18,6 +18,8 @@ export interface McpCounts {
 
 export interface McpMetricsOptions {
   readonly registry: Registry;
+  /** See MetricsOptions. */
+  readonly isOwn: (offerId: string) => boolean;
   /** Labels of an offer in all metrics: operation, service and provider. */
   readonly labelsOf: (offer: Offer) => Labels;
   /** Counters of money for labels that no other target has. */
@@ -48,8 +50,9 @@ export interface McpMetrics {
 /** Boundaries that the conventions advise for all four durations. */
 const DURATION_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
-/** Tools and methods of offers with series of their own. The rest of a method share one, so that no provider can grow memory and scrapes without bound. */
-const TARGETS_MAX = 2000;
+/** Tools and methods with series of their own: of the operator's offers, and of all others. The rest of a method share one, so that no provider can grow memory and scrapes without bound. */
+const OWN_TARGETS_MAX = 2000;
+const STRANGE_TARGETS_MAX = 100;
 const OTHER = 'other';
 
 interface Target {
@@ -60,7 +63,7 @@ interface Target {
 
 const TARGET_LABELS = ['mcp_method_name', 'gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'];
 
-export function createMcpMetrics({ registry, labelsOf, moneyOf, counts }: McpMetricsOptions): McpMetrics {
+export function createMcpMetrics({ registry, isOwn, labelsOf, moneyOf, counts }: McpMetricsOptions): McpMetrics {
   const registers = [registry];
   const ofServer = new Histogram({
     name: 'mcp_server_operation_duration_seconds',
@@ -101,6 +104,7 @@ export function createMcpMetrics({ registry, labelsOf, moneyOf, counts }: McpMet
   }
 
   const targets = new Map<string, Target>();
+  const counted = { own: 0, strange: 0 };
   const labelsOfMethod = (method: string, offer: Offer): Labels => {
     const { gen_ai_operation_name: operation, ...service } = labelsOf(offer);
     // The conventions have the operation's name on calls of tools alone.
@@ -111,18 +115,20 @@ export function createMcpMetrics({ registry, labelsOf, moneyOf, counts }: McpMet
     const key = `${offer.id} ${method} ${tool}`;
     const found = targets.get(key);
     if (found) return found;
-    const full = targets.size >= TARGETS_MAX;
-    const shared = `${OTHER} ${method}`;
+    const own = isOwn(offer.id);
+    const full = own ? counted.own >= OWN_TARGETS_MAX : counted.strange >= STRANGE_TARGETS_MAX;
+    const shared = own ? `${OTHER} ${offer.id} ${method}` : `${OTHER} ${method}`;
     const made = full ? targets.get(shared) : undefined;
     if (made) return made;
     const common = labelsOfMethod(method, offer);
     const labels = {
       ...common,
-      ...(full ? { gen_ai_request_model: OTHER, gen_ai_provider_name: OTHER } : {}),
+      ...(full && !own ? { gen_ai_request_model: OTHER, gen_ai_provider_name: OTHER } : {}),
       ...(tool === null ? {} : { gen_ai_tool_name: full ? OTHER : tool }),
     };
     const target = { labels, duration: histogramSeries(ofServer, labels), money: null };
     targets.set(full ? shared : key, target);
+    if (!full) counted[own ? 'own' : 'strange'] += 1;
     return target;
   };
   /** By the labels of an offer, which are one object for each series, then by method: where the answer is no error. */

@@ -1,4 +1,5 @@
 import { AggregatorRegistry, type PrometheusContentType } from 'prom-client';
+import { textOf } from './scraped-text.ts';
 
 /** One metric of one process with all its series, as Metrics.snapshot gives it. It survives JSON. */
 export interface MetricSnapshot {
@@ -35,6 +36,6 @@ export function createMergedMetrics(): MergedMetrics {
       if (!last) return;
       retired = asSnapshot(merge([retired, last.filter(({ type }) => GROWS.has(type))]).getMetricsAsArray());
     },
-    text: () => merge([...running.values(), retired]).metrics(),
+    text: () => textOf(merge([...running.values(), retired])),
   };
 }

@@ -9,6 +9,7 @@ import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics
 import { asSnapshot, type MetricSnapshot } from './merged-metrics.ts';
 import type { CallSink } from './observer.ts';
 import { counterSeries, histogramSeries } from './prom-series.ts';
+import { textOf } from './scraped-text.ts';
 import { createTaskMetrics, type CountedOffer } from './task-metrics.ts';
 
 /** Operation names of the GenAI semantic conventions. */
@@ -27,11 +28,13 @@ const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Offers with series of their own. The rest share one, so that no catalogue can grow memory and scrapes without bound. */
-const OFFERS_MAX = 2000;
+/** Offers of providers that dialled in with series of their own. The rest share one, so that no stranger can grow memory and scrapes. */
+const STRANGERS_MAX = 50;
 const OTHER = 'other';
 
 export interface MetricsOptions {
+  /** Whether an offer is the operator's own, of the configuration file: each of those has series of its own. Default none is. */
+  readonly isOwn?: (offerId: string) => boolean;
   /** Locks held now, over all gateways on the database; asked at each scrape. Without it the calls in flight here are shown. */
   readonly locksHeld?: () => number | Promise<number>;
   /** Providers' proxies that are connected here and calls that run through them; asked at each scrape. */
@@ -204,12 +207,15 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     );
   }
 
+  const { isOwn = () => false } = options;
   const series = new Map<string, OfferSeries>();
+  let strangers = 0;
   const seriesOf = (offer: CountedOffer): OfferSeries => {
     const found = series.get(offer.id);
     if (found) return found;
-    const full = series.size >= OFFERS_MAX;
-    const key = full ? OTHER : offer.id;
+    const own = isOwn(offer.id);
+    const full = !own && strangers >= STRANGERS_MAX;
+    const key = full ? `${OTHER} ${offer.primitive}` : offer.id;
     let made = series.get(key);
     if (!made) {
       const labels = {
@@ -227,12 +233,14 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         fee: counterSeries(fees, labels),
       };
       series.set(key, made);
+      if (!own && !full) strangers += 1;
     }
     return made;
   };
 
   const mcp = createMcpMetrics({
     registry,
+    isOwn,
     labelsOf: (offer) => seriesOf(offer).labels,
     moneyOf: (labels) => ({ charged: counterSeries(charged, labels), fee: counterSeries(fees, labels) }),
     counts: options.mcp ?? (() => ({ sessions: 0, heldCalls: 0, listens: 0 })),
@@ -313,7 +321,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       if (!child) answers.set(key, (child = counterSeries(http, { method, route, status: String(status) })));
       child.inc();
     },
-    text: () => registry.metrics(),
+    text: () => textOf(registry),
     snapshot: async () => asSnapshot(await registry.getMetricsAsJSON()),
     contentType: registry.contentType,
   };
@@ -325,29 +333,4 @@ export function countAnswers(app: FastifyInstance, metrics: Metrics): void {
     metrics.answered(request.method, request.routeOptions.url ?? 'unmatched', reply.statusCode);
     done();
   });
-}
-
-/** `GET /metrics` in the Prometheus text format. */
-export function metricsRoutes(metrics: Pick<Metrics, 'text' | 'contentType'>): (app: FastifyInstance) => Promise<void> {
-  return async (app) => {
-    app.get(
-      '/metrics',
-      {
-        schema: {
-          tags: ['Operations'],
-          security: [],
-          summary: 'Metrics',
-          description:
-            'Counters and histograms of this gateway, of all its workers together, in the Prometheus text format, named by the GenAI and MCP semantic conventions where they have a name.',
-          produces: ['text/plain'],
-          response: { 200: { type: 'string' } },
-        },
-      },
-      async (_request, reply) =>
-        reply
-          .header('content-type', metrics.contentType)
-          .header('cache-control', 'no-store')
-          .send(await metrics.text()),
-    );
-  };
 }

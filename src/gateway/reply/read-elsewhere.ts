@@ -49,8 +49,6 @@ function start(): Worker {
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MIB },
   });
-  // Nobody waits for it when the process is done.
-  started.unref();
   started.on('message', (answer: ReadingAnswer) => ended((job) => (answer.ok ? job.resolve(answer.value) : job.reject(new Error(answer.message)))));
   const failed = (error: Error) => {
     if (worker !== started) return;
@@ -59,6 +57,8 @@ function start(): Worker {
   };
   started.on('error', failed);
   started.on('exit', () => failed(new Error('the thread that reads large replies has ended')));
+  // Nobody waits for it when the process is done. Listeners hold a process, so this comes after them.
+  started.unref();
   return started;
 }
 

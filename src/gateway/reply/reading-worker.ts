@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 
 /** A module that `readElsewhere` runs. */
@@ -12,6 +13,10 @@ export interface ReadingJob {
 }
 
 export type ReadingAnswer = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
+
+const NICENESS = 10;
+// Where the cores are all busy, the event loop goes first. Linux takes this for the thread, other systems for the process.
+if (process.platform === 'linux') setPriority(NICENESS);
 
 const modules = new Map<string, ReadingModule>();
 

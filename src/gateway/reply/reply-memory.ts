@@ -101,12 +101,12 @@ class Hold implements ReplyHold {
     if (this.#take()) return null;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#stopWaiting();
         reject(
           new GatewayError('service_unavailable', 'This gateway holds as many large replies as it has memory for; retry in a moment', {
             retryAfterS: 2,
           }),
         );
+        this.#stopWaiting();
       }, this.#pool.waitMs);
       this.#waits = { resolve, timer };
       this.#pool.waiting.add(this);

@@ -12,6 +12,7 @@ import { toGatewayError } from '../server.ts';
 import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 import { SOCKET_OPTIONS } from './socket-stream.ts';
+import { createFrameBudget, type FrameBudget } from './frame-meter.ts';
 import { openTunnel, type Tunnel, type TunnelLimits } from './tunnel.ts';
 import type { TunnelObserver, Tunnels } from './tunnels.ts';
 import { TUNNEL_PATH, TUNNEL_PROTOCOL } from './wire.ts';
@@ -63,8 +64,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     handleProtocols: () => TUNNEL_PROTOCOL,
   });
   let dialling = 0;
-  /** Connections of each client network. */
-  const held = new Map<string, number>();
+  /** Of each client network. */
+  const held = new Map<string, { connections: number; readonly frames: FrameBudget }>();
   let closing = false;
 
   const checkCapacity = () => {
@@ -83,7 +84,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   };
 
   const checkNetwork = (network: string) => {
-    const count = held.get(network) ?? 0;
+    const count = held.get(network)?.connections ?? 0;
     if (count >= config.connectionsPerAddressMax)
       throw new GatewayError('rate_limit_exceeded', `There are ${count} connections from your network, which is the most one may have`, {
         retryAfterS: 10,
@@ -92,6 +93,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
 
   const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
     sockets.handleUpgrade(request, wire, head, (socket) => {
+      const network = networkOf(address);
+      let from = held.get(network);
+      if (!from) held.set(network, (from = { connections: 0, frames: createFrameBudget() }));
+      from.connections += 1;
       const tunnel = openTunnel({
         socket,
         wire,
@@ -103,16 +108,14 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         version,
         silenceMs: config.silenceMs,
         limits,
+        frames: from.frames,
         stillAdmitted: () => stillOpens(options.authenticate, request, address),
       });
-      const network = networkOf(address);
-      held.set(network, (held.get(network) ?? 0) + 1);
       tunnels.set(tunnel.connection.id, tunnel);
       void tunnel.closed.then(() => {
         tunnels.delete(tunnel.connection.id);
-        const left = held.get(network)! - 1;
-        if (left > 0) held.set(network, left);
-        else held.delete(network);
+        from.connections -= 1;
+        if (from.connections === 0) held.delete(network);
       });
       observer.connected?.(tunnel.connection, address);
     });

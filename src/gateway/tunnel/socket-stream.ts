@@ -1,5 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import type { Socket } from 'node:net';
+import type { FrameMeter } from './frame-meter.ts';
 import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
 
 /** The bytes of a WebSocket, both ways. */
@@ -16,6 +18,21 @@ const MESSAGE_BYTES_MAX = 64 * 1024;
  * it is not done: two busy ends would wait for each other for ever if this were less than what flow control lets one of them send.
  */
 const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
+
+/** What bounds the work that the other end can make with few bytes. */
+export interface StreamBounds {
+  readonly meter: FrameMeter;
+  /** The socket below the WebSocket. */
+  readonly wire: Socket;
+  /** It pings without end; nothing of it is read any more. */
+  readonly flooded: (why: string) => void;
+}
+
+/** WebSocket pings at once, and in a second. Our own proxy sends none: HTTP/2 has its own. */
+const PINGS_AT_ONCE = 100;
+const PINGS_PER_SECOND = 10;
+/** Bytes of a small WebSocket frame besides what it holds. A message may come in a thousand of them. */
+const FRAMING_BYTES = 6;
 
 /** Time for the other end to close its side. */
 const LINGER_MS = 1_000;
@@ -39,10 +56,10 @@ type Done = (error?: Error | null) => void;
 /**
  * A WebSocket as a duplex for an HTTP/2 session of either side to run on. What the session writes at once is sent as one message: with one for
  * each frame, as `createWebSocketStream` has it, a streamed reply costs its receiver four times as much. Make it before anything can arrive: on
- * the client's side before `open`.
+ * the client's side before `open`. `bounds` are for an end that does not trust the other.
  */
-export function createSocketStream(socket: WebSocket): SocketStream {
-  return new Stream(socket);
+export function createSocketStream(socket: WebSocket, bounds: StreamBounds | null = null): SocketStream {
+  return new Stream(socket, bounds);
 }
 
 class Stream extends Duplex implements SocketStream {
@@ -51,17 +68,29 @@ class Stream extends Duplex implements SocketStream {
   /** What the newest ping said that is not answered yet. */
   #asked: Buffer | null = null;
   #answering = false;
+  /** What arrived and has to wait, in its order. */
+  #waiting: Buffer[] = [];
+  #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
+  #flooded = false;
+  #bytesRead = 0;
+  /** Bytes that came and are in no message. */
+  #framing = 0;
+  #pings = PINGS_AT_ONCE;
+  #pingAt = 0;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: WebSocket, bounds: StreamBounds | null) {
     super({ readableHighWaterMark: MESSAGE_BYTES_MAX, writableHighWaterMark: MESSAGE_BYTES_MAX });
     this.#socket = socket;
+    this.#bytesRead = bounds?.wire.bytesRead ?? 0;
     socket.binaryType = 'nodebuffer';
     socket.on('message', (message, isBinary) => {
       if (this.#deaf) return;
       if (!isBinary) this.destroy(new Error('a text message on a tunnel'));
-      else if (!this.push(message)) socket.pause();
+      else if (bounds === null) this.#give(message as Buffer);
+      else this.#meter(message as Buffer, bounds);
     });
     socket.on('ping', (data) => {
+      if (this.#flooded || (bounds !== null && this.#pingsTooMuch(bounds))) return;
       this.#asked = data;
       this.#answer();
     });
@@ -107,6 +136,7 @@ class Stream extends Duplex implements SocketStream {
 
   override _destroy(error: Error | null, done: Done): void {
     const socket = this.#socket;
+    this.#waiting = [];
     this.deafen();
     if (socket.readyState === socket.CONNECTING) socket.terminate();
     else if (socket.readyState !== socket.CLOSED) {
@@ -129,8 +159,55 @@ class Stream extends Duplex implements SocketStream {
     });
   }
 
+  #give(bytes: Buffer): void {
+    if (!this.push(bytes)) this.#socket.pause();
+  }
+
+  /** Gives as much as the meter lets through, and keeps the rest for later turns of the event loop; the socket is not read meanwhile. */
+  #meter(message: Buffer, { meter, wire }: StreamBounds): void {
+    this.#framing += wire.bytesRead - this.#bytesRead - message.length;
+    this.#bytesRead = wire.bytesRead;
+    // As much as one read may be of the messages that follow.
+    const frames = Math.floor((this.#framing - MESSAGE_BYTES_MAX) / FRAMING_BYTES);
+    if (frames > 0) {
+      meter.charge(frames);
+      this.#framing -= frames * FRAMING_BYTES;
+    }
+    if (message.length > 0) this.#waiting.push(message);
+    if (this.#timer === null) this.#giveWaiting(meter);
+  }
+
+  #giveWaiting(meter: FrameMeter): void {
+    this.#timer = null;
+    while (this.#waiting.length > 0) {
+      const first = this.#waiting[0]!;
+      const admitted = meter.admit(first);
+      if (admitted === first.length) this.#waiting.shift();
+      else this.#waiting[0] = first.subarray(admitted);
+      if (admitted > 0) this.#give(first.subarray(0, admitted));
+      if (admitted === first.length) continue;
+      this.#socket.pause();
+      const waitMs = meter.waitMs();
+      const goOn = () => this.#giveWaiting(meter);
+      this.#timer = waitMs > 0 ? setTimeout(goOn, waitMs) : setImmediate(goOn);
+      return;
+    }
+    if (this.readableFlowing !== false && !this.destroyed) this.#resume();
+  }
+
+  #pingsTooMuch({ flooded }: StreamBounds): boolean {
+    const now = performance.now();
+    this.#pings = Math.min(PINGS_AT_ONCE, this.#pings + ((now - this.#pingAt) * PINGS_PER_SECOND) / 1000) - 1;
+    this.#pingAt = now;
+    if (this.#pings >= 0) return false;
+    this.#flooded = true;
+    this.#socket.pause();
+    flooded(`it sent more than ${PINGS_AT_ONCE} WebSocket pings at once`);
+    return true;
+  }
+
   #resume(): void {
-    if (this.#socket.isPaused) this.#socket.resume();
+    if (this.#socket.isPaused && this.#timer === null && !this.#flooded) this.#socket.resume();
   }
 
   #whenOpen(done: Done, send: () => void): void {

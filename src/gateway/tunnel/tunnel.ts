@@ -8,6 +8,7 @@ import { ConnectionSuperseded, type Connection, type Registry } from '../registr
 import type { AdmittedProvider } from './admit-provider.ts';
 import { checkRegistration, type RegistrationRules } from './check-registration.ts';
 import { openControl } from './control-stream.ts';
+import { createFrameMeter, type FrameBudget } from './frame-meter.ts';
 import { keepAlive } from './keep-alive.ts';
 import { SESSION_OPTIONS, TUNNEL_WINDOW } from './session-options.ts';
 import { createSocketStream } from './socket-stream.ts';
@@ -26,6 +27,8 @@ export interface TunnelOptions {
   readonly version: string;
   readonly silenceMs: number;
   readonly limits: TunnelLimits;
+  /** Of all connections from its network. */
+  readonly frames: FrameBudget;
   /** Whether the key that the proxy dialled in with still opens the gateway; true where that cannot be told. Not asked of a wallet. */
   readonly stillAdmitted: () => Promise<boolean>;
 }
@@ -78,7 +81,11 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   let whenIdle: (() => void) | null = null;
   let askedToDrain = false;
 
-  const stream = createSocketStream(socket);
+  const stream = createSocketStream(socket, {
+    meter: createFrameMeter(options.frames),
+    wire,
+    flooded: (why) => end(CLOSE.policyViolation, why),
+  });
   const session = connect('http://tunnel', { createConnection: () => stream, ...SESSION_OPTIONS });
   session.setLocalWindowSize(TUNNEL_WINDOW);
   session.on('error', (error) => end(CLOSE.policyViolation, `the tunnel broke: ${error.message}`));

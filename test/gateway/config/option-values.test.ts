@@ -115,6 +115,7 @@ const CASES = {
   'cluster.secret': { toml: `"${seed}"`, wrong: '"short"', of: (c) => c.cluster.secret, is: seed, fallback: null },
   'database.url': { toml: '"postgres://u:p@db/t"', wrong: '"mysql://db"', of: (c) => c.databaseUrl, is: 'postgres://u:p@db/t', fallback: null },
   'redis.url': { toml: '"rediss://r:6379/1"', wrong: '"http://r"', of: (c) => c.redisUrl, is: 'rediss://r:6379/1', fallback: null },
+  'telemetry.metrics': { toml: '"open"', wrong: '"closed"', of: (c) => c.metrics, is: 'open', fallback: 'admin' },
   'telemetry.otlp_endpoint': { toml: '"http://otel:4318/"', wrong: '"otel:4318"', of: (c) => c.otlpEndpoint, is: 'http://otel:4318', fallback: null },
   'limits.requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.requestsPerMinute, is: 7, fallback: 60 },
   'limits.burst': { toml: '7', wrong: '-1', of: (c) => c.limits.burst, is: 7, fallback: 20 },

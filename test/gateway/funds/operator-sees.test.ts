@@ -62,7 +62,7 @@ test('the operator sees the books, the metrics show them, and an audit compares 
     suspense_micro_usdc: 0,
     losses_micro_usdc: 0,
   });
-  const metrics = await (await fetch(`${world.spine.origin}/metrics`)).text();
+  const metrics = await (await fetch(`${world.spine.origin}/metrics`, { headers: { authorization: `Bearer ${world.spine.adminKey}` } })).text();
   expect(metrics).toContain(`tollgate_treasury_held_micro_usd{network="${world.network}"} 3000000`);
   expect(metrics).toContain(`tollgate_chain_answers{network="${world.network}"} 1`);
 });
@@ -79,7 +79,11 @@ describe('a gateway whose chain', () => {
       expect(await chains()).toMatchObject([{ answers: false, treasury: null }]);
       const asked = await spine.post('/topup', { amount_usd: 1 });
       expect([asked.status, await asked.json()]).toMatchObject([402, { accepts: [] }]);
-      expect((await (await fetch(`${spine.origin}/metrics`)).text()).includes(`tollgate_chain_answers{network="${world.network}"} 0`)).toBe(true);
+      expect(
+        (await (await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).text()).includes(
+          `tollgate_chain_answers{network="${world.network}"} 0`,
+        ),
+      ).toBe(true);
       node.heal();
       await world.until(chains, ([chain]) => chain!.answers);
       expect(spine.logs.some((line) => line.includes('the chain answers again'))).toBe(true);

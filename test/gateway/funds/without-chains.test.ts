@@ -47,7 +47,9 @@ test('there is nothing to pay with, to compare or to measure', async () => {
   expect(await (await spine.get('/payments/chains')).json()).toEqual({ data: [] });
   const audit = await fetch(`${spine.origin}/admin/v1/audit?chain=true`, { headers: { authorization: `Bearer ${spine.adminKey}` } });
   expect(await audit.json()).toMatchObject({ data: { ok: true, chains: { ok: true, chains: [] } } });
-  expect(await (await fetch(`${spine.origin}/metrics`)).text()).not.toContain('tollgate_treasury');
+  expect(await (await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).text()).not.toContain(
+    'tollgate_treasury',
+  );
 });
 
 /** Starts a gateway in a process that notes what it loads, and ends it. */

@@ -50,10 +50,10 @@ describe('metrics', () => {
   });
 
   it('have a bounded number of series, whatever consumers and catalogues name', async () => {
-    const metrics = createMetrics({ processMetrics: false });
+    const metrics = createMetrics({ processMetrics: false, isOwn: (id) => id === exampleOffer('own').id });
     const observer = createCallObserver([metrics.sink], { now: () => 1_500 });
     for (let index = 0; index < 2_100; index++) {
-      const offer = exampleOffer(`model-${index}`);
+      const offer = exampleOffer(index === 2_099 ? 'own' : `model-${index}`);
       const call = exampleCall({
         id: `gen-${index}`,
         service: `asked-for-${index}:floor`,
@@ -64,8 +64,10 @@ describe('metrics', () => {
     }
     const text = await metrics.text();
     expect(text).not.toContain('asked-for');
-    expect(text.match(/^tollgate_charged_micro_usd_total\{/gm)).toHaveLength(2_001);
+    expect(text.match(/^tollgate_charged_micro_usd_total\{/gm)).toHaveLength(52);
     expect(text).toContain('gen_ai_request_model="other"');
+    // The operator's own have theirs, however many strangers came first.
+    expect(text).toMatch(/^tollgate_charged_micro_usd_total\{.*gen_ai_request_model="own"/m);
   });
 
   it('show the ledger, the limits, and the locks of all gateways; and -1 while the database is silent', async () => {
@@ -86,7 +88,7 @@ describe('metrics', () => {
     const metrics = createMetrics();
     const app = Fastify();
     countAnswers(app, metrics);
-    await app.register(metricsRoutes(metrics));
+    await app.register(metricsRoutes({ metrics, access: 'open', adminKey: null }));
     app.get('/things/:id', async () => 'ok');
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
     try {

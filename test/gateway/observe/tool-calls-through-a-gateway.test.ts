@@ -31,7 +31,7 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   await modernPost(spine, '/mcp/weather', 'resources/read', { uri: 'demo://nowhere' });
   for (const tool of ['forecast', 'asks', 'fails', 'invented']) await callTool(spine, 'weather', tool);
 
-  const text = await (await fetch(`${spine.origin}/metrics`)).text();
+  const text = await (await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).text();
   const received = 'mcp_server_operation_duration_seconds_count';
   for (const line of [
     `${received}{mcp_method_name="tools/list",${LABELS}} 1`,

@@ -113,11 +113,9 @@ describe('metrics of tools', () => {
       for (let tool = 0; tool < 300; tool++) call(observer, exampleTools(`demo/${service}`), `tool-${tool}`, 'complete');
     const text = await lines();
     const charged = text.filter((line) => line.startsWith('tollgate_charged_micro_usd_total{'));
-    expect(charged).toHaveLength(2_001);
+    expect(charged).toHaveLength(101);
     expect(charged.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)).toBe(3_000 * 57);
     expect(charged.at(-1)).toContain('gen_ai_request_model="other",gen_ai_provider_name="other",gen_ai_tool_name="other"');
-    // 256 tools of each service have their names.
-    expect(charged.filter((line) => line.includes('"demo/0"'))).toHaveLength(257);
   });
 
   it('show what is open, and how long sessions lasted', async () => {

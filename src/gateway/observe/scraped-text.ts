@@ -1,0 +1,30 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Registry } from 'prom-client';
+
+/** How long a text stands for whoever scrapes next. */
+const STANDS_MS = 1_000;
+
+/** One text for all who ask while it is made, and for a second after. What fails is asked for again. */
+export function shareText(make: () => Promise<string>): () => Promise<string> {
+  let shared: Promise<string> | null = null;
+  return () => {
+    if (shared !== null) return shared;
+    const making = make();
+    shared = making;
+    const forget = () => {
+      if (shared === making) shared = null;
+    };
+    making.then(() => setTimeout(forget, STANDS_MS).unref(), forget);
+    return making;
+  };
+}
+
+/** All metrics of a registry as text, one in each turn of the event loop. */
+export async function textOf(registry: Pick<Registry, 'getMetricsAsArray' | 'getSingleMetricAsString'>): Promise<string> {
+  const texts: string[] = [];
+  for (const { name } of registry.getMetricsAsArray()) {
+    texts.push(await registry.getSingleMetricAsString(name));
+    await nextTurn();
+  }
+  return `${texts.join('\n\n')}\n`;
+}

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bystand } from '../support/bystander.ts';
+import { startGateway, type Gateway } from '../support/gateway.ts';
+import { modelBlock } from '../support/spine.ts';
+import { post } from './support/crowd.ts';
+import type { CrowdOrder } from './support/greedy-worker.ts';
+import { CHAT_ANSWERS, TOOL_ANSWERS } from './support/large-answers.ts';
+
+const CALLS = 30;
+const WIDTH = 24;
+const named = (shape: string) => shape.replaceAll(' ', '-');
+
+let greedy: Worker;
+let gateway: Gateway;
+const agent = new Agent({ keepAlive: true });
+
+beforeAll(async () => {
+  greedy = new Worker(new URL('./support/greedy-worker.ts', import.meta.url), { execArgv: [] });
+  const url = await heard<string>();
+  const model = (shape: string) =>
+    modelBlock({ name: `market/${named(shape)}`, provider: `Of ${shape}`, url: `${url}/${encodeURIComponent(shape)}/v1`, prompt: 0, completion: 0 });
+  const tool = (shape: string) => `
+[[tools]]
+name = "market/tool-${named(shape)}"
+display_name = "Tool: ${shape}"
+provider_name = "Tool of ${shape}"
+endpoint = "${url}/mcp/${encodeURIComponent(shape)}"
+[tools.pricing]
+per_call = 0
+`;
+  gateway = await startGateway({
+    toml: [...['small', ...Object.keys(CHAT_ANSWERS)].map(model), ...Object.keys(TOOL_ANSWERS).map(tool)].join(''),
+    env: { TEST_UPSTREAM_KEY: 'upstream-key' },
+  });
+});
+afterAll(async () => {
+  const audit = (await gateway?.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
+  agent.destroy();
+  greedy?.postMessage('close');
+  await gateway?.stop();
+  expect(audit.data.checks.filter(({ ok }) => !ok)).toEqual([]);
+});
+
+const heard = async <T>() => ((await once(greedy, 'message')) as [T])[0];
+
+const chat = (shape: string) => ({
+  path: '/api/v1/chat/completions',
+  body: { model: `market/${named(shape)}`, messages: [{ role: 'user', content: 'hello' }], max_tokens: 16 },
+  headers: {},
+});
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'crowd', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+const tool = (shape: string) => ({
+  path: `/mcp/market/tool-${named(shape)}`,
+  body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'read', arguments: {}, _meta: META } },
+  headers: { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'read' },
+});
+
+/** One account's calls beside those of another, who makes so many at once as it can at the default rate. Resolves with how those were answered. */
+async function beside({ path, ...request }: ReturnType<typeof chat> | ReturnType<typeof tool>): Promise<ReadonlyMap<number, number>> {
+  const { key } = await gateway.openAccount('bystander', 1);
+  const { key: greed } = await gateway.openAccount('greedy', 1);
+  const small = chat('small');
+  const call = async () => (await post(agent, gateway.baseUrl + small.path, key, small.body)) === 200;
+  const before = await bystand({ call, calls: CALLS });
+  greedy.postMessage({ url: gateway.baseUrl + path, key: greed, ...request, width: WIDTH } satisfies CrowdOrder);
+  await heard();
+  const during = await bystand({ call, calls: CALLS });
+  greedy.postMessage('stop');
+  const statuses = await heard<ReadonlyMap<number, number>>();
+  // Every call is served. How long it waits here says as much of the machine as of the gateway: crowd, provider and gateway move gigabytes.
+  expect(during.served / during.tried, JSON.stringify({ before, during })).toBeGreaterThanOrEqual(0.95);
+  return statuses;
+}
+
+describe('an account whose replies are as large as they may be, 24 at once, keeps nobody from being served', () => {
+  for (const shape of Object.keys(CHAT_ANSWERS))
+    it(`of a chat model: ${shape}`, { timeout: 120_000 }, async () => {
+      const statuses = await beside(chat(shape));
+      if (shape === 'too large') expect(statuses.get(200)).toBeUndefined();
+      else expect(statuses.get(200)).toBeGreaterThan(0);
+    });
+  for (const shape of Object.keys(TOOL_ANSWERS))
+    it(`of a tool: ${shape}`, { timeout: 120_000 }, async () => {
+      const statuses = await beside(tool(shape));
+      if (shape === 'too many keys') expect(statuses.get(200)).toBeUndefined();
+      else expect(statuses.get(200)).toBeGreaterThan(0);
+    });
+});
