@@ -1,5 +1,5 @@
 import { tooLarge, UpstreamFailure } from '../call.ts';
-import { guardStructure } from '../json-guard.ts';
+import { guardStructure, TooMuchStructure } from '../json-guard.ts';
 import { createEventReader, type SseEvent } from '../reply/event-reader.ts';
 import type { UpstreamReply } from '../upstream/upstream.ts';
 import { parseMessage, type JsonRpcMessage } from './message.ts';
@@ -93,6 +93,7 @@ function guard(body: Buffer, status: number): void {
   try {
     guardStructure(body, LIMITS);
   } catch (error) {
+    if (!(error instanceof TooMuchStructure)) throw broken('the answer of the provider is nested deeper than any message', status, error);
     throw tooLarge('the answer of the provider has more structure than is read', { status, received: body.byteLength, cause: error });
   }
 }
