@@ -69,7 +69,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
   if (method === 'tools/call') {
     const { text } = params['arguments'] as { text: string };
     const done = await perform(text, response, came);
-    if (done?.padding) return void result({ content: [{ type: 'text', text: done.padding }] });
+    if (done?.padding) return result({ content: [{ type: 'text', text: done.padding }] });
     if (done !== null)
       result({
         content: [{ type: 'text', text: `did ${text}` }],
@@ -81,7 +81,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
     const { parts } = params['message'] as { parts: { text: string }[] };
     const text = parts.map((part) => part.text).join('');
     const done = await perform(text, response, came);
-    if (done?.padding) return void result({ kind: 'message', messageId: 'huge', role: 'agent', parts: [{ kind: 'text', text: done.padding }] });
+    if (done?.padding) return result({ kind: 'message', messageId: 'huge', role: 'agent', parts: [{ kind: 'text', text: done.padding }] });
     if (done !== null)
       result({
         kind: 'message',
