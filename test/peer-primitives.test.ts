@@ -2,7 +2,7 @@ import { createLocalJWKSet, compactVerify, type JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { escrowOf, type Balance } from '#billing';
 import { DOORS, PEER, type PeerDoor, type PeerOutcome } from './peers/doors.ts';
-import { startPeerProvider, USED, type Deed, type PeerProvider } from './peers/peer-provider.ts';
+import { HUGE_BYTES, startPeerProvider, USED, type Deed, type PeerProvider } from './peers/peer-provider.ts';
 import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
 /*
@@ -12,8 +12,12 @@ import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
 const CAP = 5_000n;
 const COST = BigInt(USED);
-/** After this a call that nobody answers is over. */
-const CALL_MS = 500;
+/** After this a call is over. */
+const CALL_MS = 1_000;
+/** After this a provider that says nothing in the middle of its reply has failed. */
+const IDLE_MS = 400;
+/** What a model has said before its reply is cut, in bytes of text: a token for each four of them. */
+const CUT_COST = BigInt('did endless'.length + 3) / 4n;
 
 const services = ({ modelUrl, toolUrl, agentUrl }: PeerProvider) => `
 [[models]]
@@ -56,7 +60,7 @@ let limited: Spine;
 beforeAll(async () => {
   provider = await startPeerProvider();
   // A failure of one scenario is not to cool the provider down for the next.
-  const upstream = `[upstream]\ncall_timeout_ms = ${CALL_MS}\ncooldown_ms = 1\n`;
+  const upstream = `[upstream]\ncall_timeout_ms = ${CALL_MS}\nidle_timeout_ms = ${IDLE_MS}\nreply_bytes_max = ${HUGE_BYTES / 4}\ncooldown_ms = 1\n`;
   [spine, limited] = await Promise.all([
     startSpine({ toml: `${UNHURRIED}${upstream}${services(provider)}` }),
     startSpine({ toml: `[limits]\nrequests_per_minute = 1\nburst = 1\n${upstream}${services(provider)}` }),
@@ -75,6 +79,12 @@ interface Case {
   /** What the consumer has paid. */
   readonly paid: bigint;
   readonly locked: bigint;
+}
+
+/** Share of the provider's calls that are held against it. */
+async function failures(): Promise<number> {
+  const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string; uptime: number | null }[] };
+  return 1 - (data.find(({ name }) => name === 'Peer')!.uptime ?? 1);
 }
 
 let tenants = 0;
@@ -122,7 +132,40 @@ describe.each(DOORS)('$name', (door) => {
     expect([paid, locked]).toEqual([0n, 0n]);
   });
 
-  test('a call that takes too long is free', async () => {
+  // What a tool or an agent that answers at once gives is its answer: before that there is nothing to pay.
+  const begun = door.primitive === 'model' ? CUT_COST : 0n;
+
+  test('a call whose client left and whose provider goes on for ever costs what was produced', async () => {
+    const { outcome, paid, locked } = await callOnce(door, 'endless', { leaveAfterMs: 0 });
+    expect(outcome).toBeNull();
+    expect([paid, locked]).toEqual([begun, 0n]);
+  });
+
+  test('a call that is cut by the clock costs what was produced, and says so; its provider is not blamed', async () => {
+    const before = await failures();
+    const { outcome, paid, locked } = await callOnce(door, 'endless');
+    expect([paid, locked]).toEqual([begun, 0n]);
+    expect(outcome!.kind).toBe(begun > 0n ? 'answered' : 'failed');
+    if (begun > 0n) expect(outcome!.raw).toContain('longer than 1 s');
+    expect(await failures()).toBeLessThanOrEqual(before);
+  });
+
+  test('a call whose reply is too large costs what was produced, and says so; its provider is not blamed', async () => {
+    const before = await failures();
+    const { outcome, paid, locked } = await callOnce(door, 'huge');
+    // Of a tool and an agent it is the answer itself that is too large.
+    expect([paid, locked]).toEqual([door.primitive === 'model' ? BigInt('did huge'.length) / 4n : CAP, 0n]);
+    expect(outcome!.raw).toMatch(/(larger|longer) than \d+ bytes/);
+    expect(await failures()).toBeLessThanOrEqual(before);
+  });
+
+  test('a call whose provider falls silent in the middle is free', async () => {
+    const { outcome, paid, locked } = await callOnce(door, 'silent');
+    expect(outcome?.kind).toBe('failed');
+    expect([paid, locked]).toEqual([0n, 0n]);
+  });
+
+  test('a call that takes too long before anything came is free', async () => {
     const { outcome, paid, locked } = await callOnce(door, 'hang');
     expect(outcome?.kind).toBe('failed');
     expect([paid, locked]).toEqual([0n, 0n]);

@@ -98,6 +98,8 @@ async function whole({ deps, ask, call, contextId, out }: Answer): Promise<strin
     if (frame.type !== 'settled') continue;
     const { finish, error } = frame.tail as PartsEnd;
     if (finish === 'failed') throw new GatewayError('provider_unavailable', error ?? 'The work failed');
+    // A message says something.
+    if (parts.length === 0 && error !== null) parts.push({ kind: 'text', text: error });
     const message = { messageId: call.id, contextId, role: 'ROLE_AGENT', parts: joined(parts).map(toA2aPart), ...metadataOf(frame) };
     const text = withReceipt(withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame), ask.payment);
     await out.result(text, costHeaders(call.id, frame));

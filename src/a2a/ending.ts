@@ -1,6 +1,8 @@
-import { readReportedUsage, type Offer, type ProviderFlag, type ReplyEnd, type Usage } from '#gateway';
-import type { A2aEvent } from './wire/read-result.ts';
+import { measuredUse, readReportedUsage, type Offer, type UpstreamFailure, type ProviderFlag, type ReplyEnd, type Usage } from '#gateway';
+import { readEvent, type A2aEvent } from './wire/read-result.ts';
 import { isTerminal } from './wire/task-state.ts';
+import { translateEvent } from './wire/translate-result.ts';
+import type { A2aVersion } from './wire/version.ts';
 
 /** What a call's reply came to, for the door that writes it. */
 export interface A2aTail {
@@ -41,6 +43,36 @@ export function toEnd(offer: Offer, event: A2aEvent, tail: A2aTail, { later, gav
   if (event.kind !== 'message' && event.state !== 'completed' && !cut) return { ...FREE, finishReason, tail };
   const { usage, flags } = later ? { usage: { call: 1n }, flags: [] } : usageOf(offer, event.usage, cut);
   return { usage, flags, outcome: cut ? 'cut' : 'complete', estimated: false, finishReason, tail };
+}
+
+/**
+ * The answer is larger than the gateway takes, and no task is known by it. The agent has done its work, and its client may have asked for as much: it is
+ * charged as it can be measured, and the client is told by a message in the place of the answer.
+ */
+export function tooLargeEnd(
+  { priceCap }: Offer,
+  version: A2aVersion,
+  { callId, contextId, later }: { readonly callId: string; readonly contextId: string | null; readonly later: boolean },
+  failure: UpstreamFailure,
+  durationMs: number,
+): ReplyEnd {
+  const why = `The agent has answered, and is charged, but ${failure.message}: it cannot be passed on. Ask it for less at once`;
+  const message = {
+    messageId: callId,
+    ...(contextId === null ? {} : { contextId }),
+    role: 'ROLE_AGENT',
+    parts: [{ text: why }],
+    metadata: { 'tollgate/cut': why },
+  };
+  const event = readEvent('1.0', { message })!;
+  return {
+    usage: later ? { call: 1n } : measuredUse(failure, durationMs),
+    outcome: 'cut',
+    estimated: priceCap !== null && !later,
+    finishReason: 'too_large',
+    flags: [],
+    tail: { text: JSON.stringify(translateEvent('1.0', version, { message })), event, error: null, cut: null } satisfies A2aTail,
+  };
 }
 
 /** The agent refused: nothing is charged. */

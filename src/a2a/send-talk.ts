@@ -13,6 +13,7 @@ import {
   type TaskOwner,
   type Tasks,
   type UpstreamExchange,
+  UpstreamFailure,
 } from '#gateway';
 import { broken, readAgent } from './agent-reply.ts';
 import { agentRequest, type RunGift } from './agent-request.ts';
@@ -20,7 +21,7 @@ import type { Ask } from './ask.ts';
 import type { Cards } from './cards/card-cache.ts';
 import type { CardFacts } from './cards/read-card.ts';
 import { claimContext } from './context-of.ts';
-import { pendingEnd, refusedEnd, toEnd, type A2aTail } from './ending.ts';
+import { pendingEnd, refusedEnd, toEnd, tooLargeEnd, type A2aTail } from './ending.ts';
 import { chooseLink, type Link } from './link.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { keyOf, notesOf, sightOf } from './tasks-of-agents.ts';
@@ -199,6 +200,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     /** Whoever called hears of the task. */
     let told = false;
     let forget = () => {};
+    const beganAt = performance.now();
     const listening: { place: ListenPlace | null } = { place: null };
     /** The stream of a task that goes on and that nobody reads any more only listens. Without a place for that the end of the task is seen by looking at it. */
     const unread = (exchange: UpstreamExchange) => {
@@ -267,6 +269,8 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       if (ask.waits && !isInterrupted(state)) return await wait(offer, send, link, key, signal);
       return pendingEnd({});
     } catch (error) {
+      if (key === null && error instanceof UpstreamFailure && error.tooLarge)
+        return tooLargeEnd(offer, ask.version, { callId: call!.id, contextId: ask.contextId, later: ask.later }, error, performance.now() - beganAt);
       if (!told) throw onceOnly(error);
       return pendingEnd({
         cut: deps.streams.ended ? null : 'The connection to the agent broke off; the task goes on, and tasks/get shows where it stands',

@@ -290,6 +290,7 @@ export class UpstreamFailure extends Error {
   readonly unreachable: boolean;
   readonly absent: boolean;
   readonly tooLarge: boolean;
+  readonly received: number;
   constructor(
     message: string,
     options: {
@@ -302,6 +303,7 @@ export class UpstreamFailure extends Error {
       unreachable?: boolean;
       absent?: boolean;
       tooLarge?: boolean;
+      received?: number;
       cause?: unknown;
     },
   ) {
@@ -315,16 +317,30 @@ export class UpstreamFailure extends Error {
     this.unreachable = options.unreachable ?? false;
     this.absent = options.absent ?? false;
     this.tooLarge = options.tooLarge ?? false;
+    this.received = options.received ?? 0;
   }
 }
 
-/** The failure of a reply that is larger than the gateway takes. Never retryable: another provider would be asked for as much. */
+/**
+ * The failure of a reply that is larger than the gateway takes. Never retryable: another provider would be asked for as much. `received`: bytes of it that had
+ * come.
+ */
 export function tooLarge(
   message: string,
-  { status = null, cause }: { readonly status?: number | null; readonly cause?: unknown } = {},
+  { status = null, received = 0, cause }: { readonly status?: number | null; readonly received?: number; readonly cause?: unknown } = {},
 ): UpstreamFailure {
-  return new UpstreamFailure(message, { status, retryable: false, blame: 'nobody', tooLarge: true, cause });
+  return new UpstreamFailure(message, { status, retryable: false, blame: 'nobody', tooLarge: true, received, cause });
 }
+
+/**
+ * What a call used whose answer was too large to be read, and with it what the provider reported: the call, the time, and a token for each four bytes. Of
+ * these an offer is charged what it has a price for.
+ */
+export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): Usage => ({
+  call: 1n,
+  completion: BigInt(Math.ceil(received / 4)),
+  second: BigInt(Math.ceil(durationMs / 1000)),
+});
 
 /** One call of one primitive: a small neutral header around a native exchange. */
 export interface Call {

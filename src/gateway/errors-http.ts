@@ -19,7 +19,7 @@ export const HTTP_ERRORS = {
   escrow_not_setup: { status: 424, type: 'escrow_not_setup' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_exceeded' },
   provider_unavailable: { status: 500, type: 'provider_unavailable' },
-  reply_cut: { status: 502, type: 'reply_cut' },
+  reply_cut: { status: 500, type: 'reply_cut' },
   no_provider_healthy: { status: 503, type: 'provider_unavailable' },
   service_unavailable: { status: 503, type: 'internal' },
   internal: { status: 500, type: 'internal' },

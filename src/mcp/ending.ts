@@ -1,16 +1,18 @@
 import {
   isObject,
+  measuredUse,
   readReportedUsage,
   type Offer,
   type ProviderFlag,
   type ReplyEnd,
   type RequestMessage,
   type ResponseMessage,
+  resultText,
   UpstreamFailure,
   type Usage,
 } from '#gateway';
 import { hasOwnPrice } from './tool-price.ts';
-import type { McpTail } from './turn.ts';
+import type { McpTail, Turn } from './turn.ts';
 
 /** `_meta` of a result in which a tool reports what it used: `{"completion": 120, "second": 3}`. */
 export const USAGE_META = 'tollgate/usage';
@@ -35,6 +37,28 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
     return { ...FREE, finishReason: 'task', flags: ['malformed_reply'], tail };
   const { usage, flags } = usageOf(request, offer, meta);
   return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
+}
+
+/**
+ * How a `tools/call` ends whose answer is larger than the gateway takes. The tool has done its work, and its client may have asked for as much: it is
+ * charged as it can be measured, and the client is told by a result, which says what it cost.
+ */
+export function tooLargeEnd({ message, client }: Turn, { priceCap }: Offer, failure: UpstreamFailure, durationMs: number): ReplyEnd {
+  const said = `The tool has run, and is charged, but ${failure.message}: it cannot be passed on. Ask the tool for less at once`;
+  const result = {
+    ...(client === 'modern' ? { resultType: 'complete' } : {}),
+    isError: true,
+    content: [{ type: 'text', text: said }],
+  };
+  const tail: McpTail = { text: resultText(message.idText, JSON.stringify(result)), status: 200 };
+  return {
+    usage: measuredUse(failure, durationMs),
+    outcome: 'cut',
+    estimated: priceCap !== null,
+    finishReason: 'too_large',
+    flags: [],
+    tail,
+  };
 }
 
 /** A result goes out with 200: clients read no result behind another status, and would pay for it all the same. */

@@ -10,6 +10,7 @@ import {
   splice,
   UpstreamFailure,
 } from '#gateway';
+import { tooLargeEnd } from './ending.ts';
 import { paramHeaderFault } from './param-headers.ts';
 import { ERROR, modernStatusOf } from './revisions.ts';
 import type { Servers } from './servers.ts';
@@ -35,9 +36,12 @@ export function turnConversation({ servers, legs, schemaOf, decorate }: TurnConv
       }
       const facts = await servers.facts(offer, send, signal);
       let end: ReplyEnd;
+      const beganAt = performance.now();
       try {
         end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal });
       } catch (error) {
+        if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
+          return tooLargeEnd(turn, offer, error, performance.now() - beganAt);
         throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
       }
       return message.method === 'tools/list' ? decorated(end, (result) => decorate(result, offer, turn)) : end;

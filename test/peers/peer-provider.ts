@@ -4,11 +4,16 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** What the one provider of the table does, in the words that it is sent; each of its three primitives does the same. */
-export type Deed = 'complete' | 'no-usage' | 'slow' | 'error' | 'hang' | 'over';
+export type Deed = 'complete' | 'no-usage' | 'slow' | 'error' | 'hang' | 'over' | 'huge' | 'endless' | 'silent';
 
 /** Completion tokens that a deed reports: 1 micro-USD each at the prices of the table. */
 export const USED = 1_000;
 const SLOW_MS = 150;
+/** Of a reply that is too large. */
+export const HUGE_BYTES = 200_000;
+const DRIP_MS = 20;
+/** What is said again and again where a reply has no end: nothing, in JSON and in a stream of events. */
+const NOTHING = { json: ' ', events: ': nothing\n\n' } as const;
 
 export interface PeerProvider {
   /** Up to and with `/v1`. */
@@ -64,6 +69,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
   if (method === 'tools/call') {
     const { text } = params['arguments'] as { text: string };
     const done = await perform(text, response, came);
+    if (done?.padding) return result({ content: [{ type: 'text', text: done.padding }] });
     if (done !== null)
       result({
         content: [{ type: 'text', text: `did ${text}` }],
@@ -75,6 +81,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
     const { parts } = params['message'] as { parts: { text: string }[] };
     const text = parts.map((part) => part.text).join('');
     const done = await perform(text, response, came);
+    if (done?.padding) return result({ kind: 'message', messageId: 'huge', role: 'agent', parts: [{ kind: 'text', text: done.padding }] });
     if (done !== null)
       result({
         kind: 'message',
@@ -90,9 +97,22 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
 
 let calls = 0;
 
-/** null where there is no answer: the response has been dealt with. */
-async function perform(text: string, response: ServerResponse, came: () => void): Promise<{ readonly used: number | null } | null> {
+interface Done {
+  readonly used: number | null;
+  /** What makes the reply too large. */
+  readonly padding?: string;
+}
+
+/** Says something without meaning until whoever listens hangs up. */
+function drip(response: ServerResponse, bytes: string): void {
+  const timer = setInterval(() => response.write(bytes), DRIP_MS);
+  response.on('close', () => clearInterval(timer));
+}
+
+/** null where there is no answer: the response has been dealt with. A model has said something by `begin` before it does not come to its end. */
+async function perform(text: string, response: ServerResponse, came: () => void, begin?: () => keyof typeof NOTHING): Promise<Done | null> {
   came();
+  const begun = () => begin?.() ?? (response.writeHead(200, { 'content-type': 'application/json' }).write(' '), 'json');
   switch (text.split(' ')[0] as Deed) {
     case 'complete':
       return { used: USED };
@@ -108,6 +128,14 @@ async function perform(text: string, response: ServerResponse, came: () => void)
       return null;
     case 'over':
       return { used: 1_000 * USED };
+    case 'huge':
+      return { used: null, padding: 'x'.repeat(HUGE_BYTES) };
+    case 'endless':
+      drip(response, NOTHING[begun()]);
+      return null;
+    case 'silent':
+      begun();
+      return null;
   }
 }
 
@@ -120,12 +148,25 @@ async function model(
   const messages = body['messages'] as { content: string | { text: string }[] }[];
   const { content } = messages.at(-1)!;
   const text = typeof content === 'string' ? content : content.map((part) => part.text).join('');
-  const done = await perform(text, response, came);
-  if (done === null) return;
-  const usage = done.used === null ? undefined : { prompt_tokens: 0, completion_tokens: done.used, total_tokens: done.used };
+  const said = `did ${text}`;
   const about = { id: 'up', created: 1, model: 'peer' };
+  const chunk = (more: object) => response.write(`data: ${JSON.stringify({ ...about, object: 'chat.completion.chunk', ...more })}\n\n`);
+  const begin = () => {
+    if (body['stream'] === true) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      chunk({ choices: [{ index: 0, delta: { role: 'assistant', content: said }, finish_reason: null }] });
+      return 'events';
+    }
+    response.writeHead(200, { 'content-type': 'application/json' }).write(`{"choices":[{"message":{"content":${JSON.stringify(said)}}`);
+    return 'json';
+  };
+  const done = await perform(text, response, came, begin);
+  if (done === null) return;
+  // As log probabilities do: much beside little.
+  if (done.padding) return void response.end(begin() === 'json' ? `,"logprobs":"${done.padding}"}]}` : `: ${done.padding}\n\ndata: [DONE]\n\n`);
+  const usage = done.used === null ? undefined : { prompt_tokens: 0, completion_tokens: done.used, total_tokens: done.used };
   if (body['stream'] !== true) {
-    const message = { role: 'assistant', content: `did ${text}` };
+    const message = { role: 'assistant', content: said };
     return void json(200, {
       ...about,
       object: 'chat.completion',
@@ -133,9 +174,7 @@ async function model(
       ...(usage ? { usage } : {}),
     });
   }
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  const chunk = (more: object) => response.write(`data: ${JSON.stringify({ ...about, object: 'chat.completion.chunk', ...more })}\n\n`);
-  chunk({ choices: [{ index: 0, delta: { role: 'assistant', content: `did ${text}` }, finish_reason: null }] });
+  begin();
   chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], ...(usage ? { usage } : {}) });
   response.end('data: [DONE]\n\n');
 }

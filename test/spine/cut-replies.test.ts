@@ -81,7 +81,7 @@ test('a stream that the clock ends costs what came, and whoever reads fast is to
   const last = frames.at(-1)!;
   expect(last).toMatchObject({
     choices: [{ delta: {}, finish_reason: 'length' }],
-    error: { type: 'reply_cut', code: 502, message: 'The reply was cut: the call took longer than 1 s. What came is charged' },
+    error: { type: 'reply_cut', code: 500, message: 'The reply was cut: the call took longer than 1 s. What came is charged' },
     usage: { completion_tokens: 2 * words, estimated: true },
   });
   expect(generation).toMatchObject({

@@ -134,7 +134,20 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     });
     expect(paid).toBeGreaterThan(0n);
     expect(paid).toBeLessThan(priceOf(lastCall().promptTokens, 50));
-    expect(generation).toMatchObject({ state: 'settled', estimated: true, cancelled: true });
+    expect(generation).toMatchObject({ state: 'settled', outcome: 'cut', finish_reason: 'cancelled', estimated: true, cancelled: true });
+  });
+
+  test('the call takes too long and its client reads on: what came, as measured', async () => {
+    const { paid, earned, generation } = await measure(() => streamed('hello !tokens:50 !token-ms:200'));
+    expect(paid).toBeGreaterThan(0n);
+    expect(paid).toBeLessThan(priceOf(lastCall().promptTokens, 50));
+    expect(earned).toBe(paid);
+    expect(generation).toMatchObject({ state: 'settled', outcome: 'cut', finish_reason: 'timeout', estimated: true, cancelled: false, flags: [] });
+  });
+
+  test('nothing came before the call took too long: free', async () => {
+    const { paid, earned } = await measure(() => streamed('hello !head-delay:forever'));
+    expect([paid, earned]).toEqual([0n, 0n]);
   });
 
   test('output that runs past the cap: the estimate, and the provider is flagged', async () => {
@@ -164,6 +177,7 @@ requests_per_minute = 100000
 drain_ms = 700
 [upstream]
 idle_timeout_ms = 600
-head_timeout_ms = 2000
+head_timeout_ms = 60000
+call_timeout_ms = 4000
 cooldown_ms = 0
 `;

@@ -1,5 +1,5 @@
-import { UpstreamFailure } from '../call.ts';
-import { guardStructure } from '../json-guard.ts';
+import { tooLarge, UpstreamFailure } from '../call.ts';
+import { guardStructure, TooMuchStructure } from '../json-guard.ts';
 import { OWN_TURN_BYTES, ownTurn } from '../reply/own-turn.ts';
 import { createEventReader, type SseEvent } from '../reply/event-reader.ts';
 import type { UpstreamReply } from '../upstream/upstream.ts';
@@ -69,7 +69,7 @@ export async function* readEventData(reply: UpstreamReply, bytesMax: number): As
     try {
       events = chunks === null ? reader.end() : chunks.flatMap((chunk) => [...reader.push(chunk)]);
     } catch (error) {
-      throw broken('the provider sent an event that is too large', reply.status, error);
+      throw tooLarge(`the provider sent an event of more than ${bytesMax} bytes`, { status: reply.status, received: bytesMax, cause: error });
     }
     yield* events;
     if (chunks === null) return;
@@ -126,7 +126,8 @@ function guard(body: Buffer, status: number): void {
   try {
     guardStructure(body, ANSWER_LIMITS);
   } catch (error) {
-    throw broken('the answer of the provider has too much structure', status, error);
+    if (!(error instanceof TooMuchStructure)) throw broken('the answer of the provider is nested deeper than any message', status, error);
+    throw tooLarge('the answer of the provider has more structure than is read', { status, received: body.byteLength, cause: error });
   }
 }
 
@@ -140,7 +141,7 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
       all.push(chunk);
       bytes += chunk.byteLength;
     }
-    if (bytes > bytesMax) throw broken('the answer of the provider is too large', reply.status);
+    if (bytes > bytesMax) throw tooLarge(`the answer of the provider is larger than ${bytesMax} bytes`, { status: reply.status, received: bytes });
     await reply.memory?.keeps(bytes);
   }
 }

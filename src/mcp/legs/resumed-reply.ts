@@ -1,5 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasEvents, type Marker, readReply, type Received, type Send, type UpstreamExchange, UpstreamFailure, type UpstreamReply } from '#gateway';
+import {
+  hasEvents,
+  type Marker,
+  readReply,
+  type Received,
+  type Send,
+  tooLarge,
+  type UpstreamExchange,
+  UpstreamFailure,
+  type UpstreamReply,
+} from '#gateway';
 import { failure, sessionHeaders } from '../legacy-server.ts';
 import type { LegacySession } from '../session.ts';
 
@@ -38,7 +48,8 @@ export async function* readResumed(first: UpstreamReply, options: ResumedReplyOp
       for await (const received of readReply(reply, options.bytesMax)) {
         const { eventId, raw } = received;
         bytes += raw?.length ?? 0;
-        if (bytes > options.bytesMax) throw failure('its answer is too large', reply);
+        if (bytes > options.bytesMax)
+          throw tooLarge(`the answer of the provider is larger than ${options.bytesMax} bytes`, { status: reply.status, received: bytes });
         if (eventId !== null) lastId = IN_A_HEADER.test(eventId) ? eventId : null;
         if (received.message === null && received.retryMs !== null) retryMs = Math.min(Math.max(received.retryMs, RETRY_MS_MIN), RETRY_MS_MAX);
         failures = 0;

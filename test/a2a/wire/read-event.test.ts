@@ -34,7 +34,32 @@ describe('reading an event', () => {
     ['0.3', { id: 't', status: { state: 'working' } }, ['task', 't', null, 'working', false]],
     ['0.3', { id: 't', status: {} }, ['task', 't', null, 'unknown', false]],
   ] as const)('%s %j', (version, value, [kind, taskId, contextId, state, final]) => {
-    expect(readEvent(version, value)).toEqual({ kind, taskId, contextId, state, final, usage: undefined });
+    expect(readEvent(version, value)).toEqual({ kind, taskId, contextId, state, output: kind === 'message', final, usage: undefined });
+  });
+
+  const parts = [{ text: 'said' }];
+  const artifact = (given: unknown) => ({ artifactUpdate: { taskId: 't', artifact: given } });
+  const words = { message: { messageId: 'm', role: 'ROLE_AGENT', parts } };
+  it.each([
+    ['an artifact with parts', '1.0', artifact({ parts }), true],
+    ['an artifact of 0.3', '0.3', { kind: 'artifact-update', taskId: 't', artifact: { parts: [{ kind: 'text', text: 'said' }] } }, true],
+    ['an artifact that is a file', '1.0', artifact({ parts: [{ url: 'https://a.example/b' }] }), true],
+    ['an artifact without parts', '1.0', artifact({ parts: [] }), false],
+    ['an artifact of an empty text', '1.0', artifact({ parts: [{ text: '' }] }), false],
+    ['an artifact that is none', '1.0', { artifactUpdate: { taskId: 't', artifact: { parts: ['x', null, 7] } } }, false],
+    ['a task with an artifact', '1.0', { task: { id: 't', status: {}, artifacts: [{}, { parts }] } }, true],
+    [
+      'a task without one',
+      '1.0',
+      { task: { id: 't', status: { state: 'TASK_STATE_WORKING', ...words }, artifacts: [], history: [words.message] } },
+      false,
+    ],
+    ['a question', '1.0', status('TASK_STATE_INPUT_REQUIRED', words), true],
+    ['a question without words', '1.0', status('TASK_STATE_INPUT_REQUIRED'), false],
+    ['what a working task says of itself', '1.0', status('TASK_STATE_WORKING', words), false],
+    ['a request for credentials', '1.0', status('TASK_STATE_AUTH_REQUIRED', words), false],
+  ] as const)('%s: whether it is output', (_name, version, value, output) => {
+    expect(readEvent(version, value)!.output).toBe(output);
   });
 
   it.each([null, undefined, 1, 'task', [], {}, { kind: 'song' }, { task: null }, { id: 1, status: {} }])('%j is none', (value) => {
@@ -70,7 +95,7 @@ describe('reading an event', () => {
 
   it('reads the tasks of a list', () => {
     const list = readTaskList({ tasks: [{ id: 't', status: { state: 'TASK_STATE_WORKING' } }, 1] });
-    expect(list).toEqual([{ kind: 'task', taskId: 't', contextId: null, state: 'working', final: false, usage: undefined }, null]);
+    expect(list).toEqual([{ kind: 'task', taskId: 't', contextId: null, state: 'working', output: false, final: false, usage: undefined }, null]);
     expect([readTaskList(null), readTaskList({ tasks: {} })]).toEqual([null, null]);
   });
 });

@@ -14,7 +14,6 @@ const BROKEN: Readonly<Record<string, (got: Got, reply: Reply) => void>> = {
     reply.end();
   },
   'a connection that breaks': (_got, reply) => void reply.raw.destroy(),
-  'an answer that is too large': (_got, reply) => reply.result(`{"content":"${'x'.repeat(5_000)}"}`),
   'a status of credentials': (got, reply) => reply.json(`{"jsonrpc":"2.0","id":${own(got)},"error":{"code":-32001,"message":"no"}}`, 401),
   'input that is asked in no way': (_got, reply) => reply.result('{"resultType":"input_required"}'),
   'input of an unknown kind': (_got, reply) =>

@@ -21,14 +21,6 @@ test.each<[string, (response: ServerResponse) => unknown, number, object]>([
   ['response to another request', (response) => json(response, { jsonrpc: '2.0', id: 8, result: {} }), 200, FAILED],
   ['stream without a response', (response) => events(response).end(': nothing\n\n'), 200, FAILED],
   ['stream with a response to another request', (response) => events(response).end('data: {"jsonrpc":"2.0","id":"7","result":{}}\n\n'), 200, FAILED],
-  ['reply that is too large', (response) => json(response, { jsonrpc: '2.0', id: 7, result: { x: 'y'.repeat(100_000) } }), 200, FAILED],
-  [
-    'stream that is too large in all',
-    (response) =>
-      events(response).end(`${'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n'.repeat(2_000)}data: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`),
-    200,
-    FAILED,
-  ],
   ['broken connection', (response) => response.destroy(), 200, FAILED],
 ])('a %s costs nothing', async (_name, answer, status, message) => {
   const server = await startScripted({
@@ -43,6 +35,29 @@ test.each<[string, (response: ServerResponse) => unknown, number, object]>([
   expect(await world.charged('alice')).toBe(0n);
   expect(server.asked.filter((asked) => asked.message.method === 'tools/call')).toHaveLength(1);
   expect(gateway.inFlight()).toBe(0);
+  expect(await world.faults()).toEqual([]);
+});
+
+test.each<[string, (response: ServerResponse) => unknown]>([
+  ['reply', (response) => json(response, { jsonrpc: '2.0', id: 7, result: { x: 'y'.repeat(100_000) } })],
+  [
+    'stream',
+    (response) =>
+      events(response).end(`${'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n'.repeat(2_000)}data: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`),
+  ],
+])('a %s that is too large is charged, as the tool has run, and its client is told so', async (_name, answer) => {
+  const server = await startScripted({
+    answer: (asked, response) => (asked.message.method === 'tools/call' ? answer(response) : undefined),
+  });
+  const world = await startWorld({ url: server.url, replyBytesMax: 50_000 });
+  const gateway = await world.gateway();
+  const id = await open(gateway.url, 'alice');
+  const reply = await post(gateway.url, 'alice', id, CALL);
+  expect((await messagesOf(reply)).at(-1)).toMatchObject({
+    id: 7,
+    result: { isError: true, content: [{ text: expect.stringContaining('larger than 50000 bytes') as string }] },
+  });
+  expect(await world.charged('alice')).toBeGreaterThan(0n);
   expect(await world.faults()).toEqual([]);
 });
 
