@@ -5,6 +5,7 @@ import {
   adminRoutes,
   auditFunds,
   createConsumerStore,
+  createAdminGuard,
   createKey,
   createKeyStore,
   createRateLimiter,
@@ -102,7 +103,7 @@ export async function openWorld(): Promise<World> {
   await server.register(
     adminRoutes({
       contractNetworks: [],
-      adminKey,
+      gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       consumers: createConsumerStore(database, { now }),
       keys,
       ledger,

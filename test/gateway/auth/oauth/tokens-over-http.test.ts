@@ -7,6 +7,7 @@ import {
   accountRoutes,
   adminRoutes,
   auditFunds,
+  createAdminGuard,
   createAuthenticator,
   createConsumerStore,
   createIdentity,
@@ -77,7 +78,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   await server.register(accountRoutes({ admit, keys: store, nonces, ledger, totals, receipt: () => null, now }), { prefix: '/api/v1' });
   await server.register(
     adminRoutes({
-      adminKey,
+      gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       contractNetworks: [],
       consumers: createConsumerStore(database, { now }),
       keys: store,
