@@ -14,6 +14,7 @@ import {
   receiptOfRecord,
   type Attempts,
   type CardKey,
+  type Catalog,
   type Config,
   type createNonces,
   type Funds,
@@ -33,6 +34,7 @@ export interface OperatorRoutesDeps {
   readonly database: Database;
   readonly registry: Pick<Registry, 'renew'>;
   readonly attempts: Attempts;
+  readonly catalog: Pick<Catalog, 'offers'>;
   readonly logger: Logger;
   readonly ledger: Ledger;
   readonly keys: KeyStore;
@@ -55,6 +57,7 @@ export interface OperatorRoutesDeps {
 /** What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and figures to his machines. */
 export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
   const { config, database, registry, ledger, keys, nonces, receipts, cardKey, admit, audit, funds, draining, attempts, logger, metrics, now } = deps;
+  const offers = (name: string) => deps.catalog.offers().some(({ service }) => service === name);
   const totals = (account: string) => accountTotals(database, account);
 
   return async (server) => {
@@ -62,7 +65,7 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       const made = receiptOfRecord(record);
       return made === null ? null : receipts.sign(made);
     };
-    await server.register(accountRoutes({ admit, keys, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
+    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
     const { adminKey, adminNetworks: networks, publicUrl } = config;
     const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
     const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });
@@ -74,6 +77,7 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       contractNetworks,
       consumers,
       keys,
+      offers,
       ledger,
       totals,
       findTransfer: (id) => findTransfer(database, id),

@@ -342,6 +342,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         config,
         database,
         registry,
+        catalog,
         attempts,
         logger,
         ledger,

@@ -17,6 +17,7 @@ export interface AdminClient {
 export interface Answer {
   readonly data: unknown;
   readonly key?: string;
+  readonly warnings?: readonly string[];
 }
 
 export interface AdminFlags extends TargetFlags {

@@ -17,6 +17,8 @@ export interface AdminDeps {
   readonly contractNetworks: readonly string[];
   readonly consumers: ConsumerStore;
   readonly keys: KeyStore;
+  /** Whether anything is offered under a name. */
+  readonly offers: (service: string) => boolean;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
