@@ -13,8 +13,9 @@ const ready = async (spine: Spine) => {
   const response = await fetch(`${spine.origin}/health/ready`);
   return [response.status, ((await response.json()) as { checks: Record<string, string> }).checks] as const;
 };
-const becomes = (spine: Spine, status: number, database: string) =>
-  expect.poll(() => ready(spine), { timeout: 30_000, interval: 200 }).toEqual([status, { gateway: 'ok', database }]);
+const becomes = async (spine: Spine, status: number, database: string) => {
+  await expect.poll(() => ready(spine), { timeout: 30_000, interval: 200 }).toEqual([status, { gateway: 'ok', database }]);
+};
 
 describe('a gateway whose database can be read and not written', () => {
   it('is not ready on the embedded database, and is again when it can be written', async () => {
@@ -82,7 +83,12 @@ describe('the check', () => {
 
   it('tells a full disk from others, in words without secrets', async () => {
     const told: boolean[] = [];
-    const of = (error: Error) => createDatabaseCheck({ write: () => Promise.reject(error), onChange: (works) => told.push(works) })();
+    const of = (reason: Error) => {
+      const write = async () => {
+        throw reason;
+      };
+      return createDatabaseCheck({ write, onChange: (works) => told.push(works) })();
+    };
     const full = (code: string) => new DatabaseError('password=hunter2 at 10.0.0.5', { code, unavailable: true });
     for (const code of ['sqlite_13', '53100']) expect(await of(full(code))).toBe('cannot be written to: its disk is full');
     expect(await of(full('connection'))).toBe('cannot be reached or written to');
