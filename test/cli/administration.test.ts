@@ -62,7 +62,7 @@ describe('the commands of the administration', () => {
       [['acount', 'list'], 2, 'Did you mean account?'],
       [['key', 'create'], 2, 'Help: tollgate key create --help'],
       [['account', 'create', 'No Such Name'], 1, 'small letters, digits and hyphens'],
-      [['key', 'list', 'nobody'], 1, 'tollgate account list'],
+      [['key', 'list', 'nobody'], 1, 'tollgate.mjs account list'],
       [['help', 'key'], 0, 'Usage: tollgate key'],
     ];
     for (const [args, code, says] of cases) {
