@@ -9,7 +9,7 @@ import {
   refuseMissingDatabase,
   type JournalFile,
   type RememberedHead,
-} from './app-journal-file.ts';
+} from './app-journalfile.ts';
 
 /** Keeps `journal-head.json` near the journal's end. What it says is a lower bound: up to a second of operations may have followed. */
 export interface JournalWatch {

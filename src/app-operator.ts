@@ -2,6 +2,8 @@ import type { FastifyPluginAsync } from 'fastify';
 import { accountTotals, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
 import {
   accountRoutes,
+  createAdminGate,
+  createDatabaseCheck,
   adminFundsRoutes,
   adminRoutes,
   auditFunds,
@@ -10,22 +12,30 @@ import {
   healthRoutes,
   metricsRoutes,
   receiptOfRecord,
+  type Attempts,
   type CardKey,
+  type Catalog,
   type Config,
   type createNonces,
   type Funds,
   type Identity,
   type KeyStore,
+  type Logger,
   type Metrics,
   type Payments,
   type Pipeline,
+  type Registry,
   type SignIn,
 } from '#gateway';
 import type { Database } from '#store';
 
 export interface OperatorRoutesDeps {
-  readonly config: Pick<Config, 'adminKey' | 'chains' | 'publicUrl' | 'metrics'>;
+  readonly config: Pick<Config, 'adminKey' | 'adminNetworks' | 'chains' | 'publicUrl' | 'metrics'>;
   readonly database: Database;
+  readonly registry: Pick<Registry, 'renew'>;
+  readonly attempts: Attempts;
+  readonly catalog: Pick<Catalog, 'offers'>;
+  readonly logger: Logger;
   readonly ledger: Ledger;
   readonly keys: KeyStore;
   readonly nonces: ReturnType<typeof createNonces>;
@@ -46,7 +56,8 @@ export interface OperatorRoutesDeps {
 
 /** What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and figures to his machines. */
 export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
-  const { config, database, ledger, keys, nonces, receipts, cardKey, admit, audit, funds, draining, metrics, now } = deps;
+  const { config, database, registry, ledger, keys, nonces, receipts, cardKey, admit, audit, funds, draining, attempts, logger, metrics, now } = deps;
+  const offers = (name: string) => deps.catalog.offers().some(({ service }) => service === name);
   const totals = (account: string) => accountTotals(database, account);
 
   return async (server) => {
@@ -54,16 +65,19 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       const made = receiptOfRecord(record);
       return made === null ? null : receipts.sign(made);
     };
-    await server.register(accountRoutes({ admit, keys, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
-    const { adminKey, publicUrl } = config;
+    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
+    const { adminKey, adminNetworks: networks, publicUrl } = config;
+    const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
+    const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });
     await server.register(fundsRoutes({ ...deps, publicUrl }), { prefix: '/api/v1' });
     const contractNetworks = config.chains.map(({ network }) => network);
     const consumers = createConsumerStore(database, { now });
     const admin = adminRoutes({
-      adminKey,
+      gate,
       contractNetworks,
       consumers,
       keys,
+      offers,
       ledger,
       totals,
       findTransfer: (id) => findTransfer(database, id),
@@ -72,14 +86,21 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       now,
     });
     await server.register(admin, { prefix: '/admin/v1' });
-    await server.register(adminFundsRoutes({ adminKey, contractNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
+    await server.register(adminFundsRoutes({ gate, contractNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
+    const checkDatabase = createDatabaseCheck({
+      write: () => registry.renew(),
+      onChange: (works, error) =>
+        works
+          ? logger.info('the database can be written to again')
+          : logger.error({ err: error }, 'the database cannot be written to: calls are refused'),
+    });
     const ready = async () => {
       if (draining()) return { ready: false, checks: { gateway: 'shutting down' } };
-      await ledger.balance('fees');
-      return { ready: true, checks: { gateway: 'ok', database: 'ok' } };
+      const state = await checkDatabase();
+      return { ready: state === 'ok', checks: { gateway: 'ok', database: state } };
     };
     await server.register(healthRoutes({ ready }));
-    await server.register(metricsRoutes({ metrics, access: config.metrics, adminKey }));
+    await server.register(metricsRoutes({ metrics, access: config.metrics, gate }));
     const schema = {
       tags: ['Account'],
       security: [],

@@ -338,16 +338,16 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => mcp.close());
     const watch = taskRoom.watch(a2a.look);
     cleanUp.push(() => watch.close());
-    await server.register(
-      pageRoutes({ catalog, health, registry, nonces, signIn, listings: mcp.listings, identity, database, admit: pipeline.admit, now }),
-      {
-        prefix: '/api/v1',
-      },
-    );
+    const pages = pageRoutes({ catalog, health, registry, nonces, signIn, listings: mcp.listings, identity, database, admit: pipeline.admit, now });
+    await server.register(pages, { prefix: '/api/v1' });
     await server.register(
       operatorRoutes({
         config,
         database,
+        registry,
+        catalog,
+        attempts,
+        logger,
         ledger,
         keys,
         nonces,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { accountPath, administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
 import { facts, painter, table, type Paint } from './terminal.ts';
 
@@ -96,6 +97,8 @@ export function accountCommand(): Command {
     ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) =>
       administer(flags, {
         run: async (admin) => {
+          if (!/^\d{1,10}(?:\.\d{1,6})?$/.test(amount) || Number(amount) === 0)
+            throw new CliError(`<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`);
           const credit = { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` };
           return (await admin.request('POST', `${accountPath(name)}/credit`, credit)).data as Credit;
         },
@@ -118,7 +121,7 @@ function describe(account: Account, paint: Paint): string {
       ['locked', `${usd(account.locked_micro_usdc)} USD`],
       ...(account.total_credits_micro_usdc === undefined ? [] : [['credited', `${usd(account.total_credits_micro_usdc)} USD`] as const]),
       ...(account.total_usage_micro_usdc === undefined ? [] : [['used', `${usd(account.total_usage_micro_usdc)} USD`] as const]),
-      ['created', account.created_at ?? '-'],
+      ['created', account.created_at ?? 'by itself, as wallets and subjects of an issuer are'],
     ],
     paint,
   );

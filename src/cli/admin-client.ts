@@ -17,6 +17,7 @@ export interface AdminClient {
 export interface Answer {
   readonly data: unknown;
   readonly key?: string;
+  readonly warnings?: readonly string[];
 }
 
 export interface AdminFlags extends TargetFlags {
@@ -53,7 +54,7 @@ export async function openAdmin(flags: AdminFlags, options: { readonly create?: 
   const { createApp } = await import('../app.ts');
   // Without their treasuries: a command that administers accounts pays nothing out.
   const chains = config.chains.map((chain) => ({ ...chain, payments: null }));
-  const app = await createApp({ ...config, chains, adminKey, logLevel: 'silent', otlpEndpoint: null, redisUrl: null });
+  const app = await createApp({ ...config, chains, adminKey, adminNetworks: [], logLevel: 'silent', otlpEndpoint: null, redisUrl: null });
   return {
     async request(method, path, body) {
       const response = await app.server.inject({

@@ -63,7 +63,7 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
   const [{ openDatabase }, { auditWithJournal }, { refuseMissingDatabase }] = await Promise.all([
     import('#store'),
     import('../app-journal.ts'),
-    import('../app-journal-file.ts'),
+    import('../app-journalfile.ts'),
   ]);
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });

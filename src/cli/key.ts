@@ -61,7 +61,8 @@ export function keyCommand(): Command {
     ).action((account: string, flags: CreateFlags) =>
       administer(flags, {
         run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, keyBody(flags)),
-        show: ({ key, data }) => {
+        show: ({ key, data, warnings = [] }) => {
+          for (const warning of warnings) process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
           const kept = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
           return (data as Key).development ? `${kept}\nIt is a development key: npm start takes it, tollgate serve refuses it.` : kept;
         },

@@ -41,7 +41,7 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
     import('#store'),
     import('#billing'),
     import('../app-journal.ts'),
-    import('../app-journal-file.ts'),
+    import('../app-journalfile.ts'),
   ]);
   const told = (error: unknown): string => {
     if (error instanceof JournalLost) return error.message.split('\n')[0]!;

@@ -109,6 +109,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
     databaseUrl: values['database.url'],
     redisUrl: values['redis.url'],
     adminKey: values['server.admin_key'],
+    adminNetworks: values['server.admin_networks'],
     identitySeed: values['server.identity_seed'],
     publicUrl: values['server.public_url'],
     allowedHosts: values['server.allowed_hosts'],

@@ -14,6 +14,8 @@ export interface Config {
   readonly redisUrl: string | null;
   /** Secret of the admin API; made at first start when the configuration names none. */
   readonly adminKey: string | null;
+  /** IP addresses and networks that the admin key is taken from; empty: everywhere. */
+  readonly adminNetworks: readonly string[];
   /** Secret: 32 bytes as 64 hex digits that the gateway's keys are derived from; null keeps the seed in `dataDir`. */
   readonly identitySeed: string | null;
   /** Origin that the world reaches this gateway at, without a slash at its end; null where that is not known. */

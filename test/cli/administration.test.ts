@@ -42,11 +42,13 @@ describe('the commands of the administration', () => {
   });
 
   it('talk to the gateway that is named', async () => {
-    await place.gateway(['serve'], { TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test' });
+    await place.gateway(['serve'], { TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test-0123456789' });
     const { base_url } = await place.read('gateway.json');
     const elsewhere = { TOLLGATE_DATA: join(place.dir, 'elsewhere'), TOLLGATE_URL: base_url };
-    expect((await place.run(['account', 'create', 'acme'], { ...elsewhere, TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test' })).code).toBe(0);
-    const wrong = await place.run(['account', 'list'], { ...elsewhere, TOLLGATE_ADMIN_KEY: 'another-admin-key-of-it' });
+    expect((await place.run(['account', 'create', 'acme'], { ...elsewhere, TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test-0123456789' })).code).toBe(
+      0,
+    );
+    const wrong = await place.run(['account', 'list'], { ...elsewhere, TOLLGATE_ADMIN_KEY: 'another-admin-key-of-it-0123456789' });
     expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining('Invalid admin key') });
     const none = await place.run(['account', 'list'], elsewhere);
     expect(none).toMatchObject({ code: 1, output: expect.stringContaining('TOLLGATE_ADMIN_KEY') });
@@ -56,11 +58,11 @@ describe('the commands of the administration', () => {
     const cases: [args: string[], code: number, says: string][] = [
       [['account', 'list'], 1, 'No gateway has run with the data directory'],
       [['audit'], 2, 'The audit could not be done'],
-      [['audit', '--url', 'http://127.0.0.1:9', '--admin-key', 'an-admin-key-of-the-test'], 2, 'does not answer'],
+      [['audit', '--url', 'http://127.0.0.1:9', '--admin-key', 'an-admin-key-of-the-test-0123456789'], 2, 'does not answer'],
       [['acount', 'list'], 2, 'Did you mean account?'],
       [['key', 'create'], 2, 'Help: tollgate key create --help'],
       [['account', 'create', 'No Such Name'], 1, 'small letters, digits and hyphens'],
-      [['key', 'list', 'nobody'], 1, 'tollgate account list'],
+      [['key', 'list', 'nobody'], 1, 'tollgate.mjs account list'],
       [['help', 'key'], 0, 'Usage: tollgate key'],
     ];
     for (const [args, code, says] of cases) {

@@ -51,11 +51,11 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
   try {
     const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], {
       MINE: `${CANARY}-provider`,
-      TOLLGATE_ADMIN_KEY: `${CANARY}-admin`,
+      TOLLGATE_ADMIN_KEY: `${CANARY}-admin-0123456789`,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     });
     const { base_url, admin_key } = (await place.read('gateway.json')) as { base_url: string; admin_key: string };
-    const admin = { TOLLGATE_ADMIN_KEY: `${CANARY}-admin` };
+    const admin = { TOLLGATE_ADMIN_KEY: `${CANARY}-admin-0123456789` };
     await place.run(['account', 'create', 'acme'], admin);
     await place.run(['account', 'credit', 'acme', '1'], admin);
     const { key } = JSON.parse((await place.run(['key', 'create', 'acme', '--json'], admin)).stdout) as { key: string };

@@ -13,6 +13,8 @@ import { addKeysRoutes } from './keys-routes.ts';
 export interface AccountDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: KeyStore;
+  /** Whether anything is offered under a name. */
+  readonly offers: (service: string) => boolean;
   readonly nonces: Pick<Nonces, 'use'>;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find' | 'children'>;
   readonly totals: (account: string) => Promise<AccountTotals>;

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { escrowOf, formatUsd, type AccountTotals, type Ledger, type TransferRecord, OPERATOR_TREASURY } from '#billing';
-import { createAdminGuard } from '../auth/admin-key.ts';
-import { refuseRepeatedCredentials } from '../auth/credential.ts';
+import type { AdminGate } from '../auth/admin-gate.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import { GatewayError } from '../errors.ts';
 import type { ChainAudit } from '../funds/chain-audit.ts';
@@ -13,12 +12,13 @@ import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchem
 import { pageSchema, type Page } from './page.ts';
 
 export interface AdminDeps {
-  /** null closes the whole administration. */
-  readonly adminKey: string | null;
+  readonly gate: AdminGate;
   /** CAIP-2 ids of the chains on which contract wallets sign in. */
   readonly contractNetworks: readonly string[];
   readonly consumers: ConsumerStore;
   readonly keys: KeyStore;
+  /** Whether anything is offered under a name. */
+  readonly offers: (service: string) => boolean;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
@@ -74,7 +74,6 @@ const keyParams = {
 /** The operator's side: accounts, credit, keys, audit. Register it under `/admin/v1`. */
 export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
   const { consumers, keys, ledger, totals, now } = deps;
-  const guard = createAdminGuard(deps.adminKey);
 
   const view = async ({ account, label, createdAt }: Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }) => {
     const balance = await ledger.balance(escrowOf(account));
@@ -100,10 +99,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
   };
 
   return async (app) => {
-    app.addHook('onRequest', async (request) => {
-      refuseRepeatedCredentials(request.raw.rawHeaders);
-      guard(request.headers);
-    });
+    app.addHook('onRequest', deps.gate);
 
     app.post<{ Body: NewAccountBody | undefined }>(
       '/accounts',

@@ -10,6 +10,8 @@ import { keyBodyProperties, keyChangesSchema, keySchema, parseKeyBody, viewKey, 
 import { pageSchema, type Page } from './page.ts';
 
 export interface KeysDeps {
+  /** Whether anything is offered under a name that a key may be limited to. */
+  readonly offers: (service: string) => boolean;
   readonly keys: KeyStore;
   readonly ledger: Pick<Ledger, 'budget'>;
   readonly now: () => number;
@@ -24,7 +26,11 @@ const hashParams = { type: 'object', required: ['hash'], properties: { hash: { t
 export const newKeySchema = {
   type: 'object',
   required: ['key', 'data'],
-  properties: { key: { type: 'string', description: 'The key itself: shown in this answer and never again.' }, data: keySchema },
+  properties: {
+    key: { type: 'string', description: 'The key itself: shown in this answer and never again.' },
+    data: keySchema,
+    warnings: { type: 'array', items: { type: 'string' }, description: 'What may not be meant, in words; left out where there is nothing.' },
+  },
 } as const;
 export const keyListSchema = { type: 'object', required: ['data'], properties: { data: { type: 'array', items: keySchema } } } as const;
 export const oneKeySchema = { type: 'object', required: ['data'], properties: { data: keySchema } } as const;
@@ -176,21 +182,23 @@ export function addKeysRoutes(
 }
 
 /** The keys of an account as answers show them. */
-export async function viewKeys({ keys, ledger, now }: KeysDeps, account: string, page: Page): Promise<KeyView[]> {
+export async function viewKeys({ keys, ledger, now }: Omit<KeysDeps, 'offers'>, account: string, page: Page): Promise<KeyView[]> {
   const records = await keys.list(account, page);
   return Promise.all(records.map((record) => viewKey(record, ledger, now())));
 }
 
 /** Makes a key from a request's body and shows it. Throws GatewayError `invalid_request`, and `unprocessable` when the account has too many. */
 export async function createKeyFor(
-  { keys, ledger, now }: KeysDeps,
+  { keys, ledger, offers, now }: KeysDeps,
   account: string,
   kind: NewKeyFields['kind'],
   body: KeyBody | undefined,
-): Promise<{ readonly key: string; readonly data: KeyView }> {
+): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, now()), account, kind });
   if (!made) throw new GatewayError('unprocessable', 'This account has too many keys: delete those that are not used');
-  return { key: made.text, data: await viewKey(made.record, ledger, now()) };
+  const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));
+  const warnings = missing.map((service) => `Nothing is offered here as ${service} at the moment: check the name`);
+  return { key: made.text, data: await viewKey(made.record, ledger, now()), ...(warnings.length > 0 ? { warnings } : {}) };
 }
 
 /** The same for a key that does not exist and for one of another account. */

@@ -1,5 +1,6 @@
 export { needsCredential } from './anonymous.ts';
 export { createKey, hashKey, parseKey, type KeyKind, type NewKey } from './api-key.ts';
+export { createAdminGate, type AdminGate } from './admin-gate.ts';
 export { createAdminGuard } from './admin-key.ts';
 export { createAttempts, type Attempts, type AttemptsOptions } from './attempts.ts';
 export { createAuthenticator, type Authenticator, type AuthenticatorOptions } from './authenticator.ts';

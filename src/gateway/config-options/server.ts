@@ -41,9 +41,17 @@ export const SERVER_OPTIONS = {
     env: 'TOLLGATE_ADMIN_KEY',
     secret: true,
     absent: 'made at first start',
-    takes: 'text of 16 to 512 printable ASCII characters without spaces',
+    takes: 'text of 32 to 512 printable ASCII characters without spaces',
     meaning: 'Secret of the admin API.',
-    fault: (value) => (/^[!-~]{16,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry'),
+    fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry'),
+  }),
+  'server.admin_networks': textList({
+    env: 'TOLLGATE_ADMIN_NETWORKS',
+    takes: 'list of IP addresses and networks in CIDR form',
+    meaning:
+      'Where the admin key is taken from. Empty is everywhere. Name `127.0.0.1` and `::1` too where commands of this machine are to reach the running gateway.',
+    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
+    max: 100,
   }),
   'server.identity_seed': optionalText({
     env: 'TOLLGATE_IDENTITY_SEED',

@@ -3,8 +3,7 @@ import { FEES, formatUsd, LOSSES, OPERATOR, SUSPENSE, type Ledger, type OpenMone
 import { needsNoMaking, parseAccountId } from '../account/account-id.ts';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import type { ConsumerStore } from '../account/consumer-store.ts';
-import { createAdminGuard } from '../auth/admin-key.ts';
-import { refuseRepeatedCredentials } from '../auth/credential.ts';
+import type { AdminGate } from '../auth/admin-gate.ts';
 import { GatewayError } from '../errors.ts';
 import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { depositSchema, iso, viewDeposit, viewWithdrawal, withdrawalSchema } from './fund-views.ts';
@@ -13,8 +12,7 @@ import { withdrawalError } from './withdrawal-error.ts';
 import { withdrawalIdOf } from './withdrawals-routes.ts';
 
 export interface AdminFundsDeps {
-  /** null closes the whole administration. */
-  readonly adminKey: string | null;
+  readonly gate: AdminGate;
   readonly funds: Funds | null;
   readonly consumers: Pick<ConsumerStore, 'find'>;
   readonly ledger: Pick<Ledger, 'balance'>;
@@ -47,8 +45,7 @@ const bookProperties = {
 } as const;
 
 /** The operator's side of money over chains. Register it under `/admin/v1`. */
-export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractNetworks }: AdminFundsDeps): FastifyPluginAsync {
-  const guard = createAdminGuard(adminKey);
+export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetworks }: AdminFundsDeps): FastifyPluginAsync {
   const of = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
 
   const accountOf = async (id: string): Promise<string> => {
@@ -63,10 +60,7 @@ export function adminFundsRoutes({ adminKey, funds, consumers, ledger, contractN
   };
 
   return async (app) => {
-    app.addHook('onRequest', async (request) => {
-      refuseRepeatedCredentials(request.raw.rawHeaders);
-      guard(request.headers);
-    });
+    app.addHook('onRequest', gate);
 
     app.get(
       '/payments',

@@ -41,7 +41,8 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
           tags: ['Operations'],
           security: [],
           summary: 'Can it take calls?',
-          description: 'For load balancers: 503 while the database is out of reach and from the moment a shutdown begins.',
+          description:
+            'For load balancers: 503 while nothing can be written to the database, and from the moment a shutdown begins. `checks` says which check failed.',
           response: { 200: state('It can.'), 503: state('Not now; `checks` says why.') },
         },
       },

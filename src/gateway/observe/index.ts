@@ -1,4 +1,5 @@
 export * from './call-log.ts';
+export * from './database-check.ts';
 export * from './health.ts';
 export * from './logger.ts';
 export type { FundFigures } from './fund-metrics.ts';

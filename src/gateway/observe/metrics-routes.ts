@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { createAdminGuard } from '../auth/admin-key.ts';
+import type { AdminGate } from '../auth/admin-gate.ts';
 import type { Metrics } from './metrics.ts';
 import { shareText } from './scraped-text.ts';
 
@@ -7,12 +7,13 @@ export interface MetricsRoutesOptions {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   /** `open`: whoever reaches the gateway may read them. */
   readonly access: 'admin' | 'open';
-  readonly adminKey: string | null;
+  /** Asked where access is for the operator alone. */
+  readonly gate: AdminGate;
 }
 
 /** `GET /metrics` in the Prometheus text format. */
-export function metricsRoutes({ metrics, access, adminKey }: MetricsRoutesOptions): (app: FastifyInstance) => Promise<void> {
-  const guard = access === 'open' ? null : createAdminGuard(adminKey);
+export function metricsRoutes({ metrics, access, gate }: MetricsRoutesOptions): (app: FastifyInstance) => Promise<void> {
+  const open = access === 'open';
   const text = shareText(metrics.text);
   return async (app) => {
     app.get(
@@ -20,7 +21,7 @@ export function metricsRoutes({ metrics, access, adminKey }: MetricsRoutesOption
       {
         schema: {
           tags: ['Operations'],
-          security: guard === null ? [] : [{ bearer: [] }],
+          security: open ? [] : [{ bearer: [] }],
           summary: 'Metrics',
           description:
             'Counters and histograms of this gateway, of all its workers together, in the Prometheus text format, named by the GenAI and MCP semantic conventions where they have a name. ' +
@@ -28,7 +29,7 @@ export function metricsRoutes({ metrics, access, adminKey }: MetricsRoutesOption
           produces: ['text/plain'],
           response: { 200: { type: 'string' } },
         },
-        onRequest: async ({ headers }) => guard?.(headers),
+        ...(open ? {} : { onRequest: gate }),
       },
       async (_request, reply) =>
         reply

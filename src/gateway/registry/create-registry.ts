@@ -133,6 +133,11 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 
   const registrations = createRegistrations({ ...options, writes, listing, isOpen: (connection) => presence.has(connection) });
 
+  const renew = async (): Promise<void> => {
+    await database.query(PUT_NODE, renewal().params);
+    renewedAt = performance.now();
+  };
+
   const endSilent = async ({ id, beat }: NodeRow) => {
     if (ending.has(id)) return;
     ending.add(id);
@@ -165,8 +170,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     for (const each of silent) void endSilent(each);
     const missing = !live.some(({ id }) => id === node.id);
     if (!closed && (missing || seenAt - renewedAt >= leaseMs / RENEWALS)) {
-      await database.query(PUT_NODE, renewal().params);
-      renewedAt = performance.now();
+      await renew();
     }
     await listing.load();
   };
@@ -238,6 +242,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     locate: (provider) => presence.locate(provider),
     waitFor: (provider, ms) => presence.waitFor(provider, ms),
     registration: registrations.registration,
+    async renew() {
+      // After the last write of this gateway its row is to stay away.
+      if (!closed) await renew();
+    },
     onSuperseded: (listener) => listen(supersededListeners, listener),
     onReturned: (listener) => listen(returnedListeners, listener),
     async close() {

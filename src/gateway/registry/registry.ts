@@ -71,6 +71,8 @@ export interface Registry {
   onSuperseded(listener: (connection: string) => void): () => void;
   /** `listener` gets the provider whose proxy can be reached again, or over a new connection. Returns how to stop. */
   onReturned(listener: (provider: string) => void): () => void;
+  /** Raises this gateway's beat: a small durable write. Rejects with the database's error. */
+  renew(): Promise<void>;
   /** This gateway is about to stop: its providers are to be taken as gone. */
   close(): Promise<void>;
 }

@@ -7,6 +7,7 @@ import {
   accountRoutes,
   adminRoutes,
   auditFunds,
+  createAdminGuard,
   createAuthenticator,
   createConsumerStore,
   createIdentity,
@@ -74,10 +75,13 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const totals = (account: string) => accountTotals(database, account);
   const adminKey = createKey('admin').text;
-  await server.register(accountRoutes({ admit, keys: store, nonces, ledger, totals, receipt: () => null, now }), { prefix: '/api/v1' });
+  await server.register(accountRoutes({ admit, keys: store, offers: () => true, nonces, ledger, totals, receipt: () => null, now }), {
+    prefix: '/api/v1',
+  });
   await server.register(
     adminRoutes({
-      adminKey,
+      offers: () => true,
+      gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       contractNetworks: [],
       consumers: createConsumerStore(database, { now }),
       keys: store,

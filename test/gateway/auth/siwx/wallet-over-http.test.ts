@@ -61,7 +61,16 @@ async function world({ failuresPerMinute = 1_000, domains = [DOMAIN] }: { failur
     return { caller, rate: await limiter.take(limitedAs(caller), policies.of(caller), { requests: 1, tokens: 0 }) };
   };
   await server.register(
-    accountRoutes({ admit, keys, nonces, ledger, totals: (account) => accountTotals(database, account), receipt: () => null, now }),
+    accountRoutes({
+      offers: () => true,
+      admit,
+      keys,
+      nonces,
+      ledger,
+      totals: (account) => accountTotals(database, account),
+      receipt: () => null,
+      now,
+    }),
     { prefix: '/api/v1' },
   );
   await server.register(nonceRoutes({ nonces, signIn, now }), { prefix: '/api/v1' });

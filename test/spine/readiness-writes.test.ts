@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Client } from 'pg';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { createDatabaseCheck } from '#gateway';
+import { DatabaseError } from '#store';
+import { command, freshDatabase } from '../support/fresh-database.ts';
+import { startSpine, type Spine } from '../support/spine.ts';
+
+const ready = async (spine: Spine) => {
+  const response = await fetch(`${spine.origin}/health/ready`);
+  return [response.status, ((await response.json()) as { checks: Record<string, string> }).checks] as const;
+};
+const becomes = async (spine: Spine, status: number, database: string) => {
+  await expect.poll(() => ready(spine), { timeout: 30_000, interval: 200 }).toEqual([status, { gateway: 'ok', database }]);
+};
+
+describe('a gateway whose database can be read and not written', () => {
+  it('is not ready on the embedded database, and is again when it can be written', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-ready-'));
+    const spine = await startSpine({ dataDir });
+    onTestFinished(async () => {
+      await spine.stop();
+      await rm(dataDir, { recursive: true });
+    });
+    expect(await ready(spine)).toEqual([200, { gateway: 'ok', database: 'ok' }]);
+    const other = new DatabaseSync(join(dataDir, 'tollgate.db'));
+    other.exec('BEGIN IMMEDIATE');
+    await becomes(spine, 503, 'takes no writes in time');
+    other.exec('ROLLBACK');
+    other.close();
+    await becomes(spine, 200, 'ok');
+    expect(await spine.faults()).toEqual([]);
+  });
+
+  it('is not ready on PostgreSQL', async () => {
+    const fresh = await freshDatabase(inject('postgresUrl'));
+    const spine = await startSpine({ databaseUrl: fresh.url });
+    onTestFinished(async () => {
+      await spine.stop();
+      await fresh.drop();
+    });
+    expect((await ready(spine))[0]).toBe(200);
+    const name = new URL(fresh.url).pathname.slice(1);
+    const cut = async () => {
+      const client = new Client({ connectionString: inject('postgresUrl') });
+      await client.connect();
+      await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+      await client.end();
+    };
+    await command(inject('postgresUrl'), `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    await cut();
+    await becomes(spine, 503, 'cannot be written to: it is read-only');
+    expect(spine.logs.filter((line) => line.includes('cannot be written to: calls are refused')).length).toBe(1);
+    await command(inject('postgresUrl'), `ALTER DATABASE ${name} SET default_transaction_read_only = off`);
+    await cut();
+    await becomes(spine, 200, 'ok');
+    expect(await spine.faults()).toEqual([]);
+  });
+});
+
+describe('the check', () => {
+  it('writes once for all who ask, and at most once in its time', async () => {
+    let writes = 0;
+    let answer = () => {};
+    const check = createDatabaseCheck({
+      write: () =>
+        new Promise((resolve) => {
+          writes += 1;
+          answer = resolve;
+        }),
+      onChange: () => {},
+      keepMs: 1e9,
+    });
+    const asked = Array.from({ length: 50 }, () => check());
+    answer();
+    expect(new Set(await Promise.all(asked))).toEqual(new Set(['ok']));
+    expect(await check()).toBe('ok');
+    expect(writes).toBe(1);
+  });
+
+  it('tells a full disk from others, in words without secrets', async () => {
+    const told: boolean[] = [];
+    const of = (reason: Error) => {
+      const write = async () => {
+        throw reason;
+      };
+      return createDatabaseCheck({ write, onChange: (works) => told.push(works) })();
+    };
+    const full = (code: string) => new DatabaseError('password=hunter2 at 10.0.0.5', { code, unavailable: true });
+    for (const code of ['sqlite_13', '53100']) expect(await of(full(code))).toBe('cannot be written to: its disk is full');
+    expect(await of(full('connection'))).toBe('cannot be reached or written to');
+    expect(told).toEqual([false, false, false]);
+  });
+});
