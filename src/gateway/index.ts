@@ -14,7 +14,7 @@ export * from './json-rpc/message.ts';
 export { onceOnly } from './json-rpc/once-only.ts';
 export * from './json-rpc/upstream-messages.ts';
 export { createAnswer, type Answer, type AnswerOptions } from './reply/answer.ts';
-export { costOf, type CostOf } from './reply/cost-of.ts';
+export { costOf, wasCharged, type CostOf } from './reply/cost-of.ts';
 export * from './reply/event-reader.ts';
 export * from './reply/keep-alive.ts';
 export * from './reply/reply-sink.ts';
