@@ -276,11 +276,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       now,
     });
 
-    const idempotency = createIdempotency(database, {
-      now,
-      keptBytesMax: config.limits.keptRepliesBytesMax,
-      runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000,
-    });
+    const idempotency = createIdempotency(database, { ...config.limits, now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
     if (database.engine === 'sqlite') await idempotency.endRunning();
     const sweeper = setInterval(() => void sweep(), config.billing.sweepMs);
     const sweep = async () => {

@@ -55,7 +55,7 @@ export interface IdempotencyOptions {
   /** How long a reply can be repeated. */
   readonly ttlMs?: number;
   /** About how many bytes are kept for one account; default 32 MiB. */
-  readonly keptBytesMax?: number;
+  readonly keptRepliesBytesMax?: number;
   /** After this a call that never finished (its gateway died) no longer holds its key. Longer than any call may take. */
   readonly runningTtlMs: number;
 }
@@ -82,8 +82,8 @@ const SWEEP = loadStatement(import.meta.url, './sql/sweep-idempotency.sql');
 
 /** Idempotency keys in the database, for all gateways that share it. Rejects with the database's error when it cannot be reached. */
 export function createIdempotency(database: Database, options: IdempotencyOptions): Idempotency {
-  const { now, ttlMs = DAY_MS, runningTtlMs, keptBytesMax = ACCOUNT_BYTES_MAX } = options;
-  const keptBytes = createKeptBytes(keptBytesMax);
+  const { now, ttlMs = DAY_MS, runningTtlMs, keptRepliesBytesMax = ACCOUNT_BYTES_MAX } = options;
+  const keptBytes = createKeptBytes(keptRepliesBytesMax);
   /** Keys that could not be freed: their clients were told to retry, and would get 409 until the rows outlive their time. */
   const toFree = new Set<IdempotentUse>();
   const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
@@ -121,7 +121,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
       const params = [account, key, callId, status, text, kept ? body : null, charged ? 1 : 0, bytes, now() + ttlMs];
       const steps: Step[] = [{ statement: FINISH, params }];
       if (keptBytes.add(account, bytes))
-        for (const statement of [FORGET_FREE, FORGET_CHARGED]) steps.push({ statement, params: [account, keptBytesMax] });
+        for (const statement of [FORGET_FREE, FORGET_CHARGED]) steps.push({ statement, params: [account, keptRepliesBytesMax] });
       const [rows] = await database.batch(steps);
       return rows!.length > 0;
     },

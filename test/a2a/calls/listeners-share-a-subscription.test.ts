@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { createFanOut } from '../../../src/a2a/fan-out.ts';
+import { UNHURRIED } from '../../support/spine.ts';
 import { LEGACY_RPC, RPC, useCallsWorld } from './support/calls-world.ts';
 
-const calls = useCallsWorld('listens_max = 6\n');
+const calls = useCallsWorld(`${UNHURRIED}listens_max = 6\n`);
 
 const subscriptions = (received: readonly { readonly method: string | null }[]) =>
   received.filter(({ method }) => method === 'SubscribeToTask' || method === 'tasks/resubscribe').length;
@@ -39,14 +40,14 @@ test('a subscription ends with the last who listens, and is made again for the n
   agent.progress(id, 'on ');
   expect(await streams[1]!.next()).toMatchObject({ type: 'artifact' });
   streams[1]!.leave();
-  const again = await expect.poll(async () => {
+  const subscribedAgain = async () => {
     const stream = await talk.subscribe(id);
     await stream.next();
     const made = subscriptions(agent.received);
     stream.leave();
     return made;
-  });
-  await again.toBeGreaterThan(1);
+  };
+  await expect.poll(subscribedAgain).toBeGreaterThan(1);
   agent.finish(id);
   await calls.world.spine.quiet();
 });

@@ -11,10 +11,10 @@ const KEPT = {
   text: 'SELECT COUNT(*) AS rows, SUM(LENGTH(body)) AS bytes FROM idempotency WHERE account = $1',
 };
 
-async function world(engine: EngineName, keptBytesMax = MAX) {
+async function world(engine: EngineName, keptRepliesBytesMax = MAX) {
   const clock = { now: 1_700_000_000_000 };
   const database = await openTestDatabase(engine);
-  const idempotency = createIdempotency(database, { now: () => clock.now, runningTtlMs: 3_600_000, keptBytesMax });
+  const idempotency = createIdempotency(database, { now: () => clock.now, runningTtlMs: 3_600_000, keptRepliesBytesMax });
   const ask = (key: string, account = 'alice') => idempotency.begin({ account, key, callId: `gen-${account}-${key}`, bodyHash: 'a' });
   return {
     ask,
