@@ -289,7 +289,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       elapsed,
     });
 
-    const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
+    const idempotency = createIdempotency(database, { ...config.limits, now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
     if (database.engine === 'sqlite') await idempotency.endRunning();
     const sweeper = openSweeper({ ledger, swept: [idempotency, nonces], everyMs: config.billing.sweepMs, logger, now });
     cleanUp.push(() => sweeper.close());

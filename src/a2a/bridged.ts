@@ -4,7 +4,9 @@ import {
   decodePartsEvents,
   GatewayError,
   ownerOf,
+  KEPT_BYTES_MAX,
   toGatewayError,
+  wasCharged,
   type Call,
   type JsonObject,
   type Part,
@@ -17,7 +19,7 @@ import {
 } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import { costHeaders, withCost, withReceipt } from './metadata.ts';
-import { keptTask, keptText, type Once } from './once.ts';
+import { keptTask, keptText, type Kept, type Once } from './once.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import type { PaymentTasks } from './payment-required.ts';
 import { asksForMoney, budgetOf, MAX_COST } from './run-send.ts';
@@ -91,7 +93,7 @@ interface Answer {
   readonly out: Out;
 }
 
-async function whole({ deps, ask, call, contextId, out }: Answer): Promise<string | null> {
+async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept | null> {
   const parts: Part[] = [];
   for await (const frame of deps.pipeline.run(call, NEVER)) {
     if (frame.type === 'data') for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
@@ -103,12 +105,12 @@ async function whole({ deps, ask, call, contextId, out }: Answer): Promise<strin
     const message = { messageId: call.id, contextId, role: 'ROLE_AGENT', parts: joined(parts).map(toA2aPart), ...metadataOf(frame) };
     const text = withReceipt(withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame), ask.payment);
     await out.result(text, costHeaders(call.id, frame));
-    return keptText(text, null, frame.settlement.charged > 0n);
+    return keptText(text, null, wasCharged(frame));
   }
   return null;
 }
 
-async function streamed({ deps, ask, service, call, contextId, out }: Answer): Promise<string | null> {
+async function streamed({ deps, ask, service, call, contextId, out }: Answer): Promise<Kept | null> {
   const { tasks, now } = deps;
   const taskId = call.id;
   const key = keyOf(service, taskId);
@@ -143,13 +145,14 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
     );
     await out.event(withReceipt(JSON.stringify(translateEvent('1.0', ask.version, { task: taskOf(WORKING, null) })), ask.payment));
   };
-  const finish = async (state: 'completed' | 'canceled' | 'failed', message: JsonObject | null) => {
+  const finish = async (state: 'completed' | 'canceled' | 'failed', message: JsonObject | null, charged: boolean) => {
     const name = `TASK_STATE_${state.toUpperCase()}`;
     const snapshot = JSON.stringify(taskOf(name, message));
     await tasks.saw(key, {
       state,
       end: state === 'completed' ? 'complete' : 'free',
-      snapshot: snapshot.length <= SNAPSHOT_MAX ? snapshot : JSON.stringify({ ...taskOf(name, message), artifacts: [] }),
+      snapshot:
+        snapshot.length <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'] ? snapshot : JSON.stringify({ ...taskOf(name, message), artifacts: [] }),
     });
     return status(name, message);
   };
@@ -173,18 +176,18 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
       if (!begun) await begin();
       const end = frame.tail as PartsEnd;
       const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
-      const last = await finish(state, state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed'));
+      const last = await finish(state, state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed'), wasCharged(frame));
       const text = JSON.stringify(
         translateEvent('1.0', ask.version, { statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) } }),
       );
       await out.result(withReceipt(withCost(text, call.id, frame), ask.payment));
-      return end.finish === 'failed' ? null : keptTask(taskId);
+      return end.finish === 'failed' ? null : keptTask(taskId, wasCharged(frame));
     }
     return null;
   } catch (error) {
     if (!begun) throw error;
     const { message } = toGatewayError(error);
-    const last = await finish('failed', said(taskId, contextId, message));
+    const last = await finish('failed', said(taskId, contextId, message), false);
     await out.result(JSON.stringify(translateEvent('1.0', ask.version, last)));
     return null;
   }
@@ -192,7 +195,6 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
 
 const ARTIFACT = 'answer';
 const WORKING = 'TASK_STATE_WORKING';
-const SNAPSHOT_MAX = 1024 * 1024;
 
 const said = (taskId: string, contextId: string, text: string): JsonObject => ({
   messageId: randomUUID(),

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GatewayError, type Idempotency, idempotencyError, isObject, newCallId, ownerOf, paymentKey, type Tasks } from '#gateway';
+import { GatewayError, type Idempotency, idempotencyError, isObject, KEPT_BYTES_MAX, newCallId, ownerOf, paymentKey, type Tasks } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 
 export interface OnceDeps {
@@ -10,20 +10,23 @@ export interface OnceDeps {
 }
 
 /** Sends a message once, whoever repeats it: `run` takes it to its end, and resolves with what is kept of its outcome (of `keptText` or `keptTask`), or null. */
-export type Once = (ask: Ask, service: string, messageId: string, out: Out, run: (callId: string) => Promise<string | null>) => Promise<void>;
+export type Once = (ask: Ask, service: string, messageId: string, out: Out, run: (callId: string) => Promise<Kept | null>) => Promise<void>;
+
+export interface Kept {
+  readonly text: string;
+  /** The message was charged for, or will be: it must not be sent again. */
+  readonly charged: boolean;
+}
 
 const AGAIN = 'tollgate/task';
-const TOO_LONG = 'tollgate/too-long';
-/** Every one stays for a day, and an agent that costs nothing could be called for the sake of that. */
-const KEPT_CHARS_MAX = { charged: 1024 * 1024, free: 64 * 1024 };
 
-/** A result that is repeated as it was. One that is too long for that is shown by its task, or not at all. */
-export function keptText(text: string, taskId: string | null, charged: boolean): string {
-  if (text.length <= KEPT_CHARS_MAX[charged ? 'charged' : 'free']) return text;
-  return taskId === null ? JSON.stringify({ [TOO_LONG]: true }) : keptTask(taskId);
+/** A result that is repeated as it was. One that is too long for that is shown by its task, where it has one. */
+export function keptText(text: string, taskId: string | null, charged: boolean): Kept {
+  const isShort = Buffer.byteLength(text) <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
+  return isShort || taskId === null ? { text, charged } : keptTask(taskId, charged);
 }
 /** A task that is shown as it is by then: of a stream the last event alone would be no answer. */
-export const keptTask = (taskId: string): string => JSON.stringify({ [AGAIN]: taskId });
+export const keptTask = (taskId: string, charged: boolean): Kept => ({ text: JSON.stringify({ [AGAIN]: taskId }), charged });
 
 /**
  * `messageId` is the idempotency key of A2A, for each account and service; of a message that is paid for by itself it is the payment. Who comes without an
@@ -48,18 +51,17 @@ export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
     if (beginning.kind === 'replay') {
       const text = Buffer.from(beginning.body).toString();
       const kept: unknown = JSON.parse(text);
-      if (isObject(kept) && kept[TOO_LONG] === true) throw repeated('unkept');
       const taskId = isObject(kept) ? kept[AGAIN] : undefined;
       return typeof taskId === 'string' ? show(ask, taskId, out) : out.result(text);
     }
     if (beginning.kind === 'conflict') throw repeated('conflict');
     if (beginning.kind !== 'new') {
-      // Its gateway may have died: a task that the message began is there to be shown all the same.
+      // Its gateway may have died, or its answer have made room for others: a task that the message began is there to be shown all the same.
       const task = beginning.callId === null ? null : await tasks.ofCall(beginning.callId, ownerOf(caller));
       if (task === null) throw repeated(beginning.kind);
       return show(ask, task.taskId, out);
     }
-    let kept: string | null;
+    let kept: Kept | null;
     try {
       kept = await run(use.callId);
     } catch (error) {
@@ -67,17 +69,17 @@ export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
       throw error;
     }
     if (kept === null) await idempotency.abandon(use);
-    else await idempotency.finish(use, { status: 200, headers: {}, body: Buffer.from(kept) });
+    else await idempotency.finish(use, { status: 200, headers: {}, body: Buffer.from(kept.text) }, kept.charged);
   };
 }
 
 function repeated(kind: 'conflict' | 'running' | 'lost' | 'unkept'): GatewayError {
-  const { code, retryAfterS } = idempotencyError(kind === 'unkept' ? 'lost' : kind);
+  const { code, retryAfterS } = idempotencyError(kind);
   const said = {
     conflict: 'A message with this messageId was sent before, and said something else: a new message has a new messageId',
     running: 'The message with this messageId is still being answered: ask for its task, or send it again later',
     unkept:
-      'The message with this messageId was answered, and its answer was too long to be kept: send it with a new messageId to have it done again',
+      'The message with this messageId was answered, and its answer was too long to be kept, or newer ones took its place: send it with a new messageId to have it done again',
     lost: 'The message with this messageId was charged once, but its answer was lost: send it with a new messageId to have it done again',
   }[kind];
   return new GatewayError(code, said, { param: 'message.messageId', ...(retryAfterS === undefined ? {} : { retryAfterS }) });

@@ -8,6 +8,7 @@ import {
   parseUsd,
   PaymentNeeded,
   toGatewayError,
+  wasCharged,
   type Call,
   type CallRequest,
   type Catalog,
@@ -21,7 +22,7 @@ import type { A2aTail } from './ending.ts';
 import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
 import { costHeaders, withCost, withReceipt } from './metadata.ts';
-import { keptTask, keptText, type Once } from './once.ts';
+import { keptTask, keptText, type Kept, type Once } from './once.ts';
 import type { PaymentTasks } from './payment-required.ts';
 import type { Push } from './push-door.ts';
 import { resolveAgent } from './resolve.ts';
@@ -70,7 +71,7 @@ async function run(
   callId: string,
   out: Out,
   gone: AbortSignal,
-): Promise<string | null> {
+): Promise<Kept | null> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
   const talk = createSendTalk(deps, {
     ...ask,
@@ -99,7 +100,7 @@ async function run(
       await talk.noted();
       const kept = await write(call, frame, out, ask.payment);
       // Whatever became of the stream, its task goes on: who sends the message again is shown that.
-      return kept ?? (talk.task() === null ? null : keptTask(talk.task()!));
+      return kept ?? (talk.task() === null ? null : keptTask(talk.task()!, mayCost(call)));
     }
     return null;
   } catch (error) {
@@ -112,7 +113,7 @@ async function run(
   }
 }
 
-async function write(call: Call, settled: SettledFrame, out: Out, payment: Ask['payment']): Promise<string | null> {
+async function write(call: Call, settled: SettledFrame, out: Out, payment: Ask['payment']): Promise<Kept | null> {
   const { text, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {
     await out.refused(error);
@@ -127,10 +128,13 @@ async function write(call: Call, settled: SettledFrame, out: Out, payment: Ask['
   const over = event?.kind === 'message' || isTerminal(event?.state ?? null);
   const shown = call.free === null ? withReceipt(withCost(text, call.id, over ? settled : null), payment) : text;
   await out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
-  if (event?.kind === 'task' || event?.kind === 'message')
-    return keptText(shown, event.kind === 'task' ? taskId : null, settled.settlement.charged > 0n);
-  return taskId === null ? null : keptTask(taskId);
+  const charged = over ? wasCharged(settled) : mayCost(call);
+  if (event?.kind === 'task' || event?.kind === 'message') return keptText(shown, event.kind === 'task' ? taskId : null, charged);
+  return taskId === null ? null : keptTask(taskId, charged);
 }
+
+/** Whether something could be charged for a call, now or when its task ends. */
+const mayCost = ({ candidates, lendable }: Call): boolean => lendable > 0n || candidates.some(({ estimate }) => estimate > 0n);
 
 /** Who is to be told of the task, noted before anything is seen of it. */
 function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pick<SendAsk, 'pushes' | 'onTask'> {

@@ -16,7 +16,7 @@ export { ENVELOPE, readClientMessage, type Ambiguous } from './json-rpc/client-m
 export { onceOnly } from './json-rpc/once-only.ts';
 export * from './json-rpc/upstream-messages.ts';
 export { createAnswer, type Answer, type AnswerOptions } from './reply/answer.ts';
-export { costOf, type CostOf } from './reply/cost-of.ts';
+export { costOf, wasCharged, type CostOf } from './reply/cost-of.ts';
 export * from './reply/event-reader.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/own-turn.ts';
 export { readElsewhere } from './reply/read-elsewhere.ts';

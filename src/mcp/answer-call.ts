@@ -12,6 +12,7 @@ import {
   type Pipeline,
   resultText,
   type SettledFrame,
+  wasCharged,
 } from '#gateway';
 import { asksForMoney, toMcpError, worthTelling } from './errors-mcp.ts';
 import { keptOutcome, withId } from './kept-outcome.ts';
@@ -137,7 +138,7 @@ async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, a
     await idempotency.abandon(use);
     throw error;
   }
-  if (settled && kept.last) await idempotency.finish(use, keptOutcome(kept.last[0], kept.last[1], settled.settlement.charged > 0n));
+  if (settled && kept.last) await idempotency.finish(use, keptOutcome(kept.last[0], kept.last[1]), wasCharged(settled));
   else await idempotency.abandon(use);
   if (kept.last) answer.end(...kept.last);
   else answer.close();

@@ -1,4 +1,4 @@
-import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, type Frame, type SettledFrame } from '#gateway';
+import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, wasCharged, type Frame, type SettledFrame } from '#gateway';
 import type { ChatTail } from './chat-end.ts';
 import { droppedHeader } from './dropped-header.ts';
 import { createSilent, type KeepAlive, type ReplySink } from '#gateway';
@@ -44,25 +44,26 @@ const COMMENT = Buffer.from(': keep-alive\n\n');
 
 /**
  * Writes the frames of a call to its client. Resolves when the reply has ended or the client is gone: the frames are then left to billing,
- * which reads on. Throws what the call throws before its first byte, while the status can still say it.
+ * which reads on. Resolves with whether anything was charged; false where the client is gone. Throws what the call throws before its first byte, while the status can still say it.
  */
-export async function writeChatReply({ about, frames }: OpenedChat, sink: ReplySink, options: ChatReplyOptions): Promise<void> {
+export async function writeChatReply({ about, frames }: OpenedChat, sink: ReplySink, options: ChatReplyOptions): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
   try {
-    await (about.stream ? writeStream(about, iterator, sink, options) : writeWhole(about, iterator, sink));
+    return await (about.stream ? writeStream(about, iterator, sink, options) : writeWhole(about, iterator, sink));
   } catch (error) {
     if (!sink.closed) throw error;
+    return false;
   } finally {
     // After the end this is without effect. A run that its client left is drained and settled without anybody waiting for it here.
     iterator.return?.().catch(options.onError);
   }
 }
 
-async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unknown>, sink: ReplySink): Promise<void> {
+async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unknown>, sink: ReplySink): Promise<boolean> {
   let provider = '';
   for (;;) {
     const next = await iterator.next();
-    if (sink.closed) return;
+    if (sink.closed) return false;
     if (next.done) throw new GatewayError('internal', 'Internal error');
     const { value } = next;
     if (value.type === 'head') provider = value.provider.name;
@@ -80,7 +81,7 @@ async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unkn
     });
     if (written) sink.write(written);
     sink.end(rest);
-    return;
+    return wasCharged(value);
   }
 }
 
@@ -89,7 +90,7 @@ async function writeStream(
   iterator: AsyncIterator<Frame, unknown>,
   sink: ReplySink,
   { keepAlive, onError }: ChatReplyOptions,
-): Promise<void> {
+): Promise<boolean> {
   let begun = false;
   const begin = (provider: string | null) => {
     begun = true;
@@ -112,7 +113,7 @@ async function writeStream(
     if (about.slow) keepAlive.watch(silent);
     for (;;) {
       const next = await iterator.next();
-      if (sink.closed) return;
+      if (sink.closed) return false;
       if (next.done) throw new GatewayError('internal', 'Internal error');
       const { value } = next;
       switch (value.type) {
@@ -126,13 +127,13 @@ async function writeStream(
           if (!sink.write(value.bytes)) {
             keepAlive.forget(silent);
             await sink.drained();
-            if (sink.closed) return;
+            if (sink.closed) return false;
             keepAlive.watch(silent);
           }
           break;
         case 'settled':
           sink.end(lastBytes(value));
-          return;
+          return wasCharged(value);
         case 'end':
       }
     }
@@ -140,6 +141,7 @@ async function writeStream(
     if (!begun || sink.closed) throw error;
     onError(error);
     sink.fail(errorEvent(about, error));
+    return false;
   } finally {
     keepAlive.forget(silent);
   }

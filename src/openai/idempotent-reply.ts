@@ -1,34 +1,16 @@
-import { idempotencyError, type Idempotency, type StoredReply } from '#gateway';
+import { idempotencyError, KEPT_BYTES_MAX, type Idempotency, type GivenReply } from '#gateway';
 import type { ReplySink } from '#gateway';
-
-/** The largest reply that is kept for repetition. */
-const STORED_BYTES_MAX = 8 * 1024 * 1024;
-
-const TOO_LARGE: StoredReply = {
-  status: 409,
-  headers: { 'content-type': 'application/json; charset=utf-8' },
-  body: Buffer.from(
-    JSON.stringify({
-      error: {
-        message: 'The first request with this idempotency key was answered, but its reply was too large to be kept. It was charged once',
-        type: 'idempotency_conflict',
-        code: 409,
-        param: 'Idempotency-Key',
-      },
-    }),
-  ),
-};
 
 /**
  * Answers a request that carries an idempotency key: runs it the first time, repeats the kept reply after that.
  * A first run goes to its end even when its client leaves, so that the retry finds the reply. A run that fails is not kept, as it is not charged.
- * Throws GatewayError `idempotency_conflict`, and what `run` throws.
+ * `run` resolves with whether anything was charged. Throws GatewayError `idempotency_conflict`, and what `run` throws.
  */
 export async function answerOnce(
   idempotency: Idempotency,
   use: Parameters<Idempotency['begin']>[0],
   client: ReplySink,
-  run: (sink: ReplySink) => Promise<void>,
+  run: (sink: ReplySink) => Promise<boolean>,
 ): Promise<void> {
   const beginning = await idempotency.begin(use);
   if (beginning.kind === 'replay') {
@@ -38,15 +20,16 @@ export async function answerOnce(
   }
   if (beginning.kind !== 'new') throw idempotencyError(beginning.kind);
   const recording = record(client);
+  let charged: boolean;
   try {
-    await run(recording.sink);
+    charged = await run(recording.sink);
   } catch (error) {
     await idempotency.abandon(use);
     throw error;
   }
   const reply = recording.reply();
   try {
-    if (reply) await idempotency.finish(use, reply);
+    if (reply) await idempotency.finish(use, reply, charged);
     else await idempotency.abandon(use);
   } finally {
     recording.release();
@@ -57,7 +40,7 @@ export async function answerOnce(
  * A sink that keeps what is written through it and never reports its client gone. The last bytes reach the client only on `release`:
  * whoever has seen the end of a reply finds it kept.
  */
-function record(client: ReplySink): { readonly sink: ReplySink; reply(): StoredReply | null; release(): void } {
+function record(client: ReplySink): { readonly sink: ReplySink; reply(): GivenReply | null; release(): void } {
   let head: { status: number; headers: Record<string, string> } | null = null;
   let chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -65,8 +48,8 @@ function record(client: ReplySink): { readonly sink: ReplySink; reply(): StoredR
   let failed = false;
   const keep = (chunk: Uint8Array) => {
     bytes += chunk.byteLength;
-    if (bytes > STORED_BYTES_MAX) chunks = [];
-    else chunks.push(chunk);
+    if (bytes <= KEPT_BYTES_MAX.charged) chunks.push(chunk);
+    else chunks = [];
   };
   return {
     sink: {
@@ -94,7 +77,7 @@ function record(client: ReplySink): { readonly sink: ReplySink; reply(): StoredR
     },
     reply() {
       if (head === null || last === null || failed) return null;
-      return bytes > STORED_BYTES_MAX ? TOO_LARGE : { ...head, body: Buffer.concat(chunks) };
+      return { ...head, body: bytes <= KEPT_BYTES_MAX.charged ? Buffer.concat(chunks) : null };
     },
     release() {
       if (last !== null && !client.closed) client.end(last);

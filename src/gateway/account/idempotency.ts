@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import { DatabaseError, loadStatement, type Database } from '#store';
+import { DatabaseError, loadStatement, type Database, type Step } from '#store';
 import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
+import { createKeptBytes } from './kept-bytes.ts';
 
 /** One use of an idempotency key: keys are each account's own. */
 export interface IdempotentUse {
@@ -16,13 +17,19 @@ export interface StoredReply {
   readonly body: Uint8Array;
 }
 
+/** A reply as it was given. `body`: null for one that was too large to be held. */
+export interface GivenReply extends Omit<StoredReply, 'body'> {
+  readonly body: Uint8Array | null;
+}
+
 /**
- * What a key stands for: nothing yet (run the call, then `finish` or `abandon`), a reply to repeat, another body, a call that still runs,
- * or one that was charged and whose reply was lost, as its gateway died or could not keep it: running it again would charge it twice.
+ * What a key stands for: nothing yet (run the call, then `finish` or `abandon`), a reply to repeat, one that was given and is not kept, another body, a
+ * call that still runs, or one that was charged and whose reply was lost, as its gateway died or could not keep it: running it again would charge it twice.
  */
 export type Beginning =
   | { readonly kind: 'new' }
   | ({ readonly kind: 'replay' } & StoredReply)
+  | { readonly kind: 'unkept'; readonly callId: string }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'running'; readonly callId: string | null }
   | { readonly kind: 'lost'; readonly callId: string };
@@ -33,8 +40,11 @@ export interface Idempotency {
    * a call of a service that is not among `allowedServices`; null, or absent, is all of them.
    */
   begin(use: IdempotentUse & { readonly bodyHash: string; readonly allowedServices?: readonly string[] | null }): Promise<Beginning>;
-  /** Keeps the reply for `ttlMs`. False when this call no longer holds the key. */
-  finish(use: IdempotentUse, reply: StoredReply): Promise<boolean>;
+  /**
+   * Keeps the reply for `ttlMs`; of one that is larger than KEPT_BYTES_MAX, that it was given. `charged`: a repeat must never run. False when this call no
+   * longer holds the key.
+   */
+  finish(use: IdempotentUse, reply: GivenReply, charged: boolean): Promise<boolean>;
   /** Frees the key of a call that had no effect, so that a retry runs; not that of a call which was charged or may yet be. While the database is away, it is freed with the next sweep that reaches it. */
   abandon(use: IdempotentUse): Promise<void>;
   /** Ends the time of all keys that are held by running calls. For the start of the only gateway on a database: those calls died with the last one. */
@@ -47,11 +57,19 @@ export interface IdempotencyOptions {
   readonly now: () => number;
   /** How long a reply can be repeated. */
   readonly ttlMs?: number;
+  /** About how many bytes are kept for one account; default 32 MiB. */
+  readonly keptRepliesBytesMax?: number;
   /** After this a call that never finished (its gateway died) no longer holds its key. Longer than any call may take. */
   readonly runningTtlMs: number;
 }
 
+/** The largest reply that is kept. Each stays for a day, and what costs nothing could be called for the sake of that. */
+export const KEPT_BYTES_MAX = { charged: 1024 * 1024, free: 64 * 1024 } as const;
+
 const DAY_MS = 86_400_000;
+const ACCOUNT_BYTES_MAX = 32 * 1024 * 1024;
+/** What a row takes beside its headers and its reply. */
+const ROW_BYTES = 512;
 const ATTEMPTS = 3;
 /** Beyond these, keys wait for the end of their time. */
 const TO_FREE_MAX = 10_000;
@@ -62,10 +80,14 @@ const SERVICES = loadStatement(import.meta.url, './sql/find-services-of-call.sql
 const FINISH = loadStatement(import.meta.url, './sql/finish-idempotency.sql');
 const ABANDON = loadStatement(import.meta.url, './sql/abandon-idempotency.sql');
 const END_RUNNING = loadStatement(import.meta.url, './sql/end-running-idempotency.sql');
+const FORGET_FREE = loadStatement(import.meta.url, './sql/forget-free-replies.sql');
+const FORGET_CHARGED = loadStatement(import.meta.url, './sql/forget-charged-replies.sql');
 const SWEEP = loadStatement(import.meta.url, './sql/sweep-idempotency.sql');
 
 /** Idempotency keys in the database, for all gateways that share it. Rejects with the database's error when it cannot be reached. */
-export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, runningTtlMs }: IdempotencyOptions): Idempotency {
+export function createIdempotency(database: Database, options: IdempotencyOptions): Idempotency {
+  const { now, ttlMs = DAY_MS, runningTtlMs, keptRepliesBytesMax = ACCOUNT_BYTES_MAX } = options;
+  const keptBytes = createKeptBytes(keptRepliesBytesMax);
   /** Keys that could not be freed: their clients were told to retry, and would get 409 until the rows outlive their time. */
   const toFree = new Set<IdempotentUse>();
   const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
@@ -93,20 +115,28 @@ export function createIdempotency(database: Database, { now, ttlMs = DAY_MS, run
         if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
         if (allowedServices !== null) refuseOthers(allowedServices, await servicesOf(row['call_id'] as string));
         if (row['state'] === 'running') return { kind: (row['expires_at'] as bigint) > at ? 'running' : 'lost', callId: row['call_id'] as string };
+        if (row['body'] === null) return { kind: 'unkept', callId: row['call_id'] as string };
         return {
           kind: 'replay',
           status: Number(row['status']),
           headers: JSON.parse(row['headers'] as string) as Record<string, string>,
-          body: Buffer.from(row['body'] as string, 'base64'),
+          body: bytesOf(row['body'] as Uint8Array),
         };
       }
       return { kind: 'running', callId: null };
     },
 
-    async finish({ account, key, callId }, { status, headers, body }) {
-      const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64');
-      const rows = await database.query(FINISH, [account, key, callId, status, JSON.stringify(headers), text, now() + ttlMs]);
-      return rows.length > 0;
+    async finish({ account, key, callId }, { status, headers, body }, charged) {
+      const kept = body !== null && body.byteLength <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
+      const text = kept ? JSON.stringify(headers) : '{}';
+      // A key without a reply that stands for money is as small as the record of the money.
+      const bytes = kept ? ROW_BYTES + text.length + body.byteLength : charged ? 0 : ROW_BYTES;
+      const params = [account, key, callId, status, text, kept ? body : null, charged ? 1 : 0, bytes, now() + ttlMs];
+      const steps: Step[] = [{ statement: FINISH, params }];
+      if (keptBytes.add(account, bytes))
+        for (const statement of [FORGET_FREE, FORGET_CHARGED]) steps.push({ statement, params: [account, keptRepliesBytesMax] });
+      const [rows] = await database.batch(steps);
+      return rows!.length > 0;
     },
 
     async abandon(use) {
@@ -150,6 +180,8 @@ function refuseOthers(allowed: readonly string[], services: readonly string[]): 
   );
 }
 
+const bytesOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
+
 /** A key as a client sent it: 1 to 255 printable ASCII characters. Throws GatewayError `invalid_request`. */
 export function parseIdempotencyKey(value: unknown): string {
   if (typeof value === 'string' && /^[\x20-\x7e]{1,255}$/.test(value)) return value;
@@ -165,7 +197,14 @@ export function ownIdempotencyKey({ run }: Pick<Caller, 'run'>, key: string): st
 }
 
 /** The error of a key that is taken: 409 `idempotency_conflict`, with Retry-After while its first call runs. */
-export function idempotencyError(kind: 'conflict' | 'running' | 'lost'): GatewayError {
+export function idempotencyError(kind: 'conflict' | 'running' | 'lost' | 'unkept'): GatewayError {
+  if (kind === 'unkept') {
+    return new GatewayError(
+      'idempotency_conflict',
+      'The first request with this idempotency key was answered, and charged at most once, but its reply is not kept: it was too large, or newer replies took its place. Use a new key to run it again',
+      { param: 'Idempotency-Key', headers: { 'idempotent-replayed': 'true' } },
+    );
+  }
   if (kind === 'lost') {
     return new GatewayError(
       'idempotency_conflict',

@@ -10,6 +10,8 @@ export {
   type Beginning,
   type IdempotentUse,
   type Idempotency,
+  type GivenReply,
+  KEPT_BYTES_MAX,
   type StoredReply,
 } from './idempotency.ts';
 export { receiptOfCall, receiptOfRecord } from './receipts.ts';

@@ -25,7 +25,7 @@ export const LIMIT_OPTIONS = {
     meaning: 'Most streams that the clients of one account listen on at one gateway, for changes (MCP) and to tasks that go on (A2A) together.',
   }),
   'limits.kept_replies_bytes_max': whole({
-    min: MIB,
+    min: 2 * MIB,
     max: 1024 * 1024 * MIB,
     default: 32 * MIB,
     meaning:

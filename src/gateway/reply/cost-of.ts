@@ -12,3 +12,7 @@ export interface CostOf {
 export function costOf({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): CostOf {
   return { cost: formatUsd(settlement.charged), ...(runCost === undefined ? {} : { run_cost: formatUsd(runCost) }), currency: 'USDC' };
 }
+
+/** Whether a call, or one that was made under it, was charged: then it must not be made again. */
+export const wasCharged = ({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): boolean =>
+  settlement.charged > 0n || (runCost ?? 0n) > 0n;

@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Gateway } from '../../support/gateway.ts';
-import { listen } from '../../support/a2a-agent/listening.ts';
 
 /** A model and an agent of one provider, both at one address. */
 export interface OneOrigin {
@@ -56,16 +57,21 @@ export async function startOneOrigin(): Promise<OneOrigin> {
     }
     json(response, result(body.params.id === undefined ? { task: shown(`task-${++tasks}`) } : shown(body.params.id)));
   };
-  const server = await listen((request, response) => {
-    if (request.method === 'GET') return json(response, JSON.stringify(cardOf(server.url)));
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') return json(response, JSON.stringify(cardOf(url)));
     void read(request).then((text) => {
       if (request.url!.startsWith('/v1/')) chat(JSON.parse(text) as never, response);
       else agent(JSON.parse(text) as never, response);
     });
   });
+  // A thousand connect at once, to a process that has other things to do; and none is closed under a request that is on its way.
+  server.keepAliveTimeout = 60_000;
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 });
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   return {
-    url: server.url,
+    url,
     toml: `
 [[models]]
 name = "shared/model"
@@ -74,12 +80,12 @@ provider_name = "Shared"
 context_length = 100000000
 max_output_tokens = 10000000
 pricing = { prompt = 0, completion = 0 }
-params = { model = "m", api_base = "${server.url}/v1" }
+params = { model = "m", api_base = "${url}/v1" }
 
 [[agents]]
 name = "shared/agent"
 provider_name = "Shared"
-endpoint = "${server.url}"
+endpoint = "${url}"
 pricing = { per_call = 0.001 }
 `,
     get subscriptions() {
@@ -92,9 +98,13 @@ pricing = { per_call = 0.001 }
       while (!is()) await changed.promise;
     },
     release() {
-      for (const response of held) reply(response, 'ok');
+      for (const response of held) if (!response.headersSent) reply(response, 'ok');
     },
-    close: () => server.close(),
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
   };
 }
 

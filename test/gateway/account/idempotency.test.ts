@@ -32,7 +32,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     const { idempotency, use } = await world(engine);
     expect(await idempotency.begin({ ...use, bodyHash: 'a' })).toEqual({ kind: 'new' });
     const body = Uint8Array.from({ length: 256 }, (_, n) => n);
-    expect(await idempotency.finish(use, { status: 402, headers: { 'content-type': 'x/y', 'x-note': '"ü"' }, body })).toBe(true);
+    expect(await idempotency.finish(use, { status: 402, headers: { 'content-type': 'x/y', 'x-note': '"ü"' }, body }, true)).toBe(true);
     const again = await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' });
     expect(again).toEqual({ kind: 'replay', status: 402, headers: { 'content-type': 'x/y', 'x-note': '"ü"' }, body: Buffer.from(body) });
   });
@@ -42,7 +42,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     await idempotency.begin({ ...use, bodyHash: 'a' });
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'conflict' });
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
-    await idempotency.finish(use, { status: 200, headers: {}, body: new Uint8Array() });
+    await idempotency.finish(use, { status: 200, headers: {}, body: new Uint8Array() }, true);
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'conflict' });
   });
 
@@ -71,7 +71,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
   it('are never abandoned once they are done', async () => {
     const { idempotency, use } = await world(engine);
     await idempotency.begin({ ...use, bodyHash: 'a' });
-    await idempotency.finish(use, { status: 200, headers: {}, body: new Uint8Array() });
+    await idempotency.finish(use, { status: 200, headers: {}, body: new Uint8Array() }, true);
     await idempotency.abandon(use);
     expect(await idempotency.begin({ ...use, bodyHash: 'a' })).toMatchObject({ kind: 'replay' });
   });
@@ -83,8 +83,8 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
     clock.now += 1;
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
-    expect(await idempotency.finish(use, { status: 200, headers: {}, body: Buffer.from('late') })).toBe(false);
-    expect(await idempotency.finish({ ...use, callId: 'gen-2' }, { status: 200, headers: {}, body: Buffer.from('own') })).toBe(true);
+    expect(await idempotency.finish(use, { status: 200, headers: {}, body: Buffer.from('late') }, true)).toBe(false);
+    expect(await idempotency.finish({ ...use, callId: 'gen-2' }, { status: 200, headers: {}, body: Buffer.from('own') }, true)).toBe(true);
     expect(await idempotency.begin({ ...use, callId: 'gen-3', bodyHash: 'a' })).toMatchObject({ kind: 'replay', body: Buffer.from('own') });
   });
 
@@ -129,7 +129,7 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     const { clock, idempotency, use } = await world(engine);
     for (let n = 0; n < 5; n += 1) {
       await idempotency.begin({ ...use, key: `k${n}`, bodyHash: 'a' });
-      await idempotency.finish({ ...use, key: `k${n}` }, { status: 200, headers: {}, body: new Uint8Array() });
+      await idempotency.finish({ ...use, key: `k${n}` }, { status: 200, headers: {}, body: new Uint8Array() }, true);
     }
     clock.now += 24 * HOUR_MS - 1;
     expect(await idempotency.sweep()).toBe(0);

@@ -137,10 +137,10 @@ const CASES = {
   'limits.json_keys_max': { toml: '900', wrong: 'nan', of: (c) => c.limits.jsonKeysMax, is: 900, fallback: 10_000 },
   'limits.listens_max': { toml: '7', wrong: '-1', of: (c) => c.limits.listensMax, is: 7, fallback: 128 },
   'limits.kept_replies_bytes_max': {
-    toml: '2_000_000',
+    toml: '4_000_000',
     wrong: '1000',
     of: (c) => c.limits.keptRepliesBytesMax,
-    is: 2_000_000,
+    is: 4_000_000,
     fallback: 32 * 1024 * 1024,
   },
   'limits.request_timeout_ms': { toml: '900', wrong: '0', of: (c) => c.limits.requestTimeoutMs, is: 900, fallback: 60_000 },

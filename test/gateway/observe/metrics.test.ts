@@ -88,7 +88,7 @@ describe('metrics', () => {
     const metrics = createMetrics();
     const app = Fastify();
     countAnswers(app, metrics);
-    await app.register(metricsRoutes({ metrics, access: 'open', adminKey: null }));
+    await app.register(metricsRoutes({ metrics, access: 'open', gate: async () => {} }));
     app.get('/things/:id', async () => 'ok');
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
     try {

@@ -22,10 +22,10 @@ export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A gateway with services at these addresses, whose lists it knows. Stopped with the test. */
+/** A gateway with services at these addresses, whose lists it knows. `toml` begins among its `[limits]`. Stopped with the test. */
 export async function startAggregateSpine(services: Readonly<Record<string, string>>, options: SpineOptions = {}): Promise<AggregateSpine> {
   const blocks = Object.entries(services).map(([name, url]) => toolToml({ name, url }));
-  const spine = await startSpine({ ...options, toml: UNHURRIED + blocks.join('') + (options.toml ?? '') });
+  const spine = await startSpine({ ...options, toml: UNHURRIED + (options.toml ?? '') + blocks.join('') });
   onTestFinished(() => spine.stop());
   const world = withAggregate(spine);
   await world.known(Object.keys(services));

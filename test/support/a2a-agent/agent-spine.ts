@@ -49,12 +49,13 @@ ${pricing}
 `;
 }
 
-/** Starts the gateway; `toml` goes after limits that no test meets. Clients' webhooks may be on this machine. */
+/** Starts the gateway; `toml` goes after limits that no test meets, or has a `[limits]` of its own. Clients' webhooks may be on this machine. */
 export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'toml'> = {}): Promise<AgentSpine> {
   // A gateway that knows its own address is told by agents of their tasks, and need not look at them.
   const port = options.port ?? (await freePort());
   const own = toml.includes('[server]') ? '' : `[server]\npublic_url = "http://127.0.0.1:${port}"\n`;
-  const spine = await startSpine({ ...options, port, toml: `${UNHURRIED}\n[webhooks]\nallow_private = true\n${own}${toml}` });
+  const limits = toml.includes('[limits]') ? '' : UNHURRIED;
+  const spine = await startSpine({ ...options, port, toml: `${limits}\n[webhooks]\nallow_private = true\n${own}${toml}` });
   const ends: (() => Promise<void> | void)[] = [];
   let served = 0;
   return {

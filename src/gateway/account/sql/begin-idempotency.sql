@@ -1,10 +1,10 @@
 -- Takes the key when it is free: never used, or its row has outlived its time. No row comes back when somebody else has it,
 -- nor when its call, or one that was made under it, was charged or goes on as a task without its reply being kept: then only the sweep ends it.
-INSERT INTO idempotency (account, key, body_hash, call_id, state, created_at, expires_at)
-VALUES ($1, $2, $3, $4, 'running', $5, $6)
+INSERT INTO idempotency (account, key, body_hash, call_id, state, charged, bytes, created_at, expires_at)
+VALUES ($1, $2, $3, $4, 'running', 0, 0, $5, $6)
 ON CONFLICT (account, key) DO UPDATE SET
   body_hash = excluded.body_hash, call_id = excluded.call_id, state = 'running', status = NULL, headers = NULL, body = NULL,
-  created_at = excluded.created_at, expires_at = excluded.expires_at
+  charged = 0, bytes = 0, created_at = excluded.created_at, expires_at = excluded.expires_at
 WHERE idempotency.expires_at <= excluded.created_at
   AND (idempotency.state = 'done' OR (NOT EXISTS (SELECT 1 FROM locks WHERE locks.id = idempotency.call_id AND (locks.state = 'settled' OR (locks.state = 'held' AND locks.kept = 1)))
     AND NOT EXISTS (SELECT 1 FROM locks WHERE locks.parent = idempotency.call_id AND locks.state = 'settled')))
