@@ -341,7 +341,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const watch = taskRoom.watch(a2a.look);
     cleanUp.push(() => watch.close());
     await server.register(
-      pageRoutes({ catalog, health, registry, nonces, signIn, listings: mcp.listings, identity, database, admit: pipeline.admit, now }),
+      pageRoutes({ catalog, health, registry, nonces, signIn, listings: mcp.listings, identity, database, admit: pipeline.admit, keys, now }),
       {
         prefix: '/api/v1',
       },
