@@ -173,7 +173,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const registry = await createRegistry({
       database,
       catalog,
-      priceBook,
       node: { id: randomUUID(), url: peerListener?.url ?? null },
       now,
       graceMs: config.tunnel.graceMs,
@@ -261,7 +260,19 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     cleanUp.push(() => upstream.close());
 
-    const bill = openBilling({ config, ledger, payments: lockPayments, receipts, observer, health, limiter, policies, logger, graceMs, now });
+    const common = { config, database, logger, now };
+    const bill = openBilling({
+      ...common,
+      ledger,
+      prices: priceBook,
+      payments: lockPayments,
+      receipts,
+      observer,
+      health,
+      limiter,
+      policies,
+      graceMs,
+    });
     const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now: elapsed }), observer, now: elapsed });
     const pipeline = createPipeline({
       authenticate,
@@ -298,24 +309,20 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const audited = () => audit(database, { now });
     const taskRoom = openTasks({
-      config,
+      ...common,
       identity,
-      database,
       ledger,
       prices: priceBook,
       catalog,
-      logger,
       metrics,
       present,
       flagged: health.flagged,
-      now,
       random,
     });
     const { tasks, push } = taskRoom;
     cleanUp.push(() => taskRoom.close());
     const { mcp, a2a } = await openProtocols(server, {
-      config,
-      database,
+      ...common,
       identity,
       pipeline,
       catalog,
@@ -328,10 +335,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       sign: { ...cardKey, jku: null },
       oauth,
       metrics,
-      logger,
       present,
       random,
-      now,
       elapsed,
       onError,
       keepAliveMs: options.keepAliveMs,
