@@ -260,19 +260,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     cleanUp.push(() => upstream.close());
 
-    const common = { config, database, logger, now };
-    const bill = openBilling({
-      ...common,
-      ledger,
-      prices: priceBook,
-      payments: lockPayments,
-      receipts,
-      observer,
-      health,
-      limiter,
-      policies,
-      graceMs,
-    });
+    const common = { config, database, ledger, logger, now };
+    const bill = openBilling({ ...common, prices: priceBook, payments: lockPayments, receipts, observer, health, limiter, policies, graceMs });
     const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now: elapsed }), observer, now: elapsed });
     const pipeline = createPipeline({
       authenticate,
@@ -311,7 +300,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const taskRoom = openTasks({
       ...common,
       identity,
-      ledger,
       prices: priceBook,
       catalog,
       metrics,
