@@ -1,10 +1,11 @@
-import { createBill, type BilledHandler, type Ledger, type ReceiptSigner } from '#billing';
+import { createBill, type BilledHandler, type Ledger, type PriceBook, type ReceiptSigner } from '#billing';
 import {
   limitedAs,
   receiptOfCall,
   spendTokens,
   toBillable,
   type Call,
+  type Candidate,
   type CallObserver,
   type Config,
   type createRatePolicies,
@@ -17,6 +18,7 @@ import {
 export interface BillingOptions {
   readonly config: Config;
   readonly ledger: Ledger;
+  readonly prices: PriceBook;
   readonly payments: LockPayments;
   readonly receipts: ReceiptSigner;
   readonly observer: CallObserver;
@@ -31,7 +33,8 @@ export interface BillingOptions {
 
 /** The billing middleware, with what hears of the ends of calls. */
 export function openBilling(options: BillingOptions): (next: BilledHandler<Call>) => BilledHandler<Call> {
-  const { config, ledger, payments, receipts, observer, health, limiter, policies, logger, graceMs, now } = options;
+  const { config, ledger, prices, payments, receipts, observer, health, limiter, policies, logger, graceMs, now } = options;
+  const isKept = ({ price }: Candidate) => prices.has(price.id);
   return createBill<Call>({
     ledger,
     billable: (call) => toBillable(call, graceMs),
@@ -39,6 +42,12 @@ export function openBilling(options: BillingOptions): (next: BilledHandler<Call>
     drainMs: config.billing.drainMs,
     drainBytes: config.billing.drainBytes,
     ...payments.ofCalls,
+    // Before anything is paid: what cannot be locked is not paid for. A price is kept with the first call at it, as most prices are never called at.
+    prepay(call) {
+      if (call.candidates.every(isKept)) return payments.ofCalls.prepay(call);
+      const versions = call.candidates.map(({ offer, price }) => ({ ...price, provider: offer.provider.id, service: offer.service }));
+      return prices.remember(versions).then(() => payments.ofCalls.prepay(call) ?? undefined);
+    },
     receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
     onStarted: observer.started,
     onRefused: (call, error) => {

@@ -11,6 +11,7 @@ import {
   type Pipeline,
   type Registry,
   type SignIn,
+  type KeyStore,
 } from '#gateway';
 import type { Database } from '#store';
 import type { Mcp } from './mcp/index.ts';
@@ -26,6 +27,7 @@ export interface PageRoutesDeps {
   readonly identity: Identity;
   readonly database: Database;
   readonly admit: Pipeline['admit'];
+  readonly keys: KeyStore;
   readonly now: () => number;
 }
 
@@ -40,12 +42,13 @@ export function pageRoutes({
   identity,
   database,
   admit,
+  keys,
   now,
 }: PageRoutesDeps): FastifyPluginAsync {
   return async (server) => {
     await server.register(nonceRoutes({ nonces, signIn, now }));
     await server.register(modelsRoutes({ catalog, health, registry, now }));
     await server.register(marketRoutes({ catalog, health, registry, listings, now }));
-    await server.register(ownPages({ admit, identity, registry, health, earnings: createEarnings(database), now }));
+    await server.register(ownPages({ admit, keys, identity, registry, health, earnings: createEarnings(database), now }));
   };
 }

@@ -171,7 +171,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const registry = await createRegistry({
       database,
       catalog,
-      priceBook,
       node: { id: randomUUID(), url: peerListener?.url ?? null },
       now,
       graceMs: config.tunnel.graceMs,
@@ -260,7 +259,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     cleanUp.push(() => upstream.close());
 
-    const bill = openBilling({ config, ledger, payments: lockPayments, receipts, observer, health, limiter, policies, logger, graceMs, now });
+    const common = { config, database, ledger, logger, now };
+    const bill = openBilling({ ...common, prices: priceBook, payments: lockPayments, receipts, observer, health, limiter, policies, graceMs });
     const replyMemory = createReplyMemory(config.upstream);
     const execute = createExecute({
       replyMemory,
@@ -296,24 +296,19 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const audited = () => auditWithJournal(config, database, { now });
     const taskRoom = openTasks({
-      config,
+      ...common,
       identity,
-      database,
-      ledger,
       prices: priceBook,
       catalog,
-      logger,
       metrics,
       present,
       flagged: health.flagged,
-      now,
       random,
     });
     const { tasks, push } = taskRoom;
     cleanUp.push(() => taskRoom.close());
     const { mcp, a2a } = await openProtocols(server, {
-      config,
-      database,
+      ...common,
       identity,
       pipeline,
       catalog,
@@ -326,10 +321,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       sign: { ...cardKey, jku: null },
       oauth,
       metrics,
-      logger,
       present,
       random,
-      now,
       elapsed,
       onError,
       keepAliveMs: options.keepAliveMs,
@@ -338,7 +331,19 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => mcp.close());
     const watch = taskRoom.watch(a2a.look);
     cleanUp.push(() => watch.close());
-    const pages = pageRoutes({ catalog, health, registry, nonces, signIn, listings: mcp.listings, identity, database, admit: pipeline.admit, now });
+    const pages = pageRoutes({
+      catalog,
+      health,
+      registry,
+      nonces,
+      signIn,
+      listings: mcp.listings,
+      identity,
+      database,
+      admit: pipeline.admit,
+      keys,
+      now,
+    });
     await server.register(pages, { prefix: '/api/v1' });
     await server.register(
       operatorRoutes({

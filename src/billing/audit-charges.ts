@@ -1,4 +1,5 @@
 import { loadStatement, type Query, type Row } from '#store';
+import { feeOf } from './ledger-operations.ts';
 import { cost, priceId, usageFromText, type Rates } from './price.ts';
 import { ratesFromText } from './price-book.ts';
 
@@ -25,18 +26,23 @@ export async function auditPrices(query: Query): Promise<{ problems: string[]; r
 
 /**
  * Recomputes every settlement from its price version and its usage. A call may cost less than that (a cut to its estimate), never more,
- * except for output past the budget (`outcome: over_cap`), which costs at most the lock without what it could lend.
+ * except for output past the budget (`outcome: over_cap`), which costs at most the lock without what it could lend. The fee is recomputed as well; of what
+ * was settled before the basis points were kept, it is only held against the journal.
  */
 export async function auditCharges(query: Query, prices: ReadonlyMap<string, Rates>): Promise<{ problems: string[]; fine: string }> {
   const problems: string[] = [];
   let exact = 0;
   let below = 0;
+  const say = (problem: string) => {
+    if (problems.length < PROBLEMS_MAX) problems.push(problem);
+  };
   for await (const row of pages(query, SETTLED)) {
     const asked = (row.charged as bigint) + (row.shortfall as bigint);
     const due = dueOf(row, prices);
+    const fee = row.fee_bps === null ? null : feeOf(row.charged as bigint, Number(row.fee_bps), row.id as string);
+    if (fee !== null && row.fee !== fee) say(`lock ${row.id}: its fee is ${row.fee}; ${row.fee_bps} basis points of ${row.charged} are ${fee}`);
     if (typeof due === 'string' || asked > due) {
-      if (problems.length < PROBLEMS_MAX)
-        problems.push(`lock ${row.id}: ${typeof due === 'string' ? due : `was charged ${asked} for usage that costs ${due}`}`);
+      say(`lock ${row.id}: ${typeof due === 'string' ? due : `was charged ${asked} for usage that costs ${due}`}`);
     } else if (asked === due) exact += 1;
     else below += 1;
   }

@@ -95,7 +95,7 @@ export interface Decision {
   readonly transfers: readonly TransferRequest[];
 }
 
-type OpenLock = Omit<LockRecord, keyof Settlement | 'price' | 'provider' | 'resolvedAt' | 'usage' | 'detail'>;
+type OpenLock = Omit<LockRecord, keyof Settlement | 'feeBps' | 'price' | 'provider' | 'resolvedAt' | 'usage' | 'detail'>;
 
 /** A lock without a resolution. */
 export function openLock(lock: OpenLock): LockRow {
@@ -115,6 +115,7 @@ export function openLock(lock: OpenLock): LockRow {
     provider: null,
     charged: 0n,
     fee: 0n,
+    feeBps: null,
     drawn: 0n,
     shortfall: 0n,
     createdAt: lock.createdAt,
@@ -272,7 +273,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     const excess = charge > own ? charge - own : 0n;
     const drawn = !request.draw || row.parent !== null ? 0n : excess < escrow.available ? excess : escrow.available;
     const charged = charge - excess + drawn;
-    const fee = feeOf(charged, request.feeBps);
+    const fee = feeOf(charged, request.feeBps, row.id);
     const shortfall = excess - drawn;
     escrow.locked -= holds;
     escrow.available += holds - charged;
@@ -288,6 +289,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     row.provider = request.provider;
     row.charged = charged;
     row.fee = fee;
+    row.feeBps = request.feeBps;
     row.drawn = drawn;
     row.shortfall = shortfall;
     row.usage = request.usage;

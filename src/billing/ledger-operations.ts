@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type {
   KeepResult,
   LockRequest,
@@ -36,6 +37,7 @@ export type Operation =
 export type OperationResult = LockResult | SettleResult | ReleaseResult | KeepResult | TransferResult;
 
 const BPS = 10_000;
+const BPS_WHOLE = BigInt(BPS);
 
 /** Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, a transfer to itself, a fee above 100 %, more lendable than locked. */
 export function checkOperation({ kind, request }: Operation): void {
@@ -60,7 +62,15 @@ function checkAmount(kind: string, amount: MicroUsd, least: MicroUsd): void {
   if (amount < least || amount > MICRO_USD_MAX) throw new RangeError(`${kind} of ${amount} micro-USD: it must be from ${least} to ${MICRO_USD_MAX}`);
 }
 
-/** The operator's part of a charge, rounded down. */
-export function feeOf(charged: MicroUsd, feeBps: number): MicroUsd {
-  return (charged * BigInt(feeBps)) / BigInt(BPS);
+/**
+ * The operator's part of a charge, in whole micro-USD. What is exact to the micro-USD is taken as it is; else it is rounded up for as many calls of 10,000 as
+ * the rest has ten-thousandths, so that calls of a few micro-USD pay the fee too, on average exactly. Which calls those are follows from the id of the lock,
+ * which neither consumer nor provider chooses: anybody can compute it again.
+ */
+export function feeOf(charged: MicroUsd, feeBps: number, id: string): MicroUsd {
+  const exact = charged * BigInt(feeBps);
+  const fee = exact / BPS_WHOLE;
+  const rest = exact % BPS_WHOLE;
+  if (rest === 0n) return fee;
+  return BigInt(Number.parseInt(hash('sha256', id).slice(0, 8), 16) % BPS) < rest ? fee + 1n : fee;
 }

@@ -38,6 +38,7 @@ export function toLock(row: Row): LockRecord {
     provider: row.provider as string | null,
     charged: row.charged as bigint,
     fee: row.fee as bigint,
+    feeBps: row.fee_bps === null ? null : Number(row.fee_bps),
     drawn: row.drawn as bigint,
     shortfall: row.shortfall as bigint,
     resolvedAt: row.resolved_at === null ? null : Number(row.resolved_at),

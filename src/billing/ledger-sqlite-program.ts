@@ -60,6 +60,7 @@ export function run(prepare: Prepare, args: unknown): readonly OperationResult[]
       row.provider,
       row.charged,
       row.fee,
+      row.feeBps,
       row.drawn,
       row.shortfall,
       row.resolvedAt,

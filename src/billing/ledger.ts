@@ -77,7 +77,7 @@ export interface SettleRequest {
   /** What the call costs. Above the lock without its lendable part it is cut to that, plus what is available when `draw` is set and the lock has no parent. */
   readonly charge: MicroUsd;
   readonly draw: boolean;
-  /** Operator fee in basis points of what is charged; the fee is rounded down. */
+  /** Operator fee in basis points of what is charged: see feeOf for how it is rounded. */
   readonly feeBps: number;
   /** Opaque JSON texts kept on the generation: metered usage, and how the call went. */
   readonly usage: string;
@@ -143,6 +143,8 @@ export interface LockRecord extends Settlement {
   readonly state: LockState;
   readonly price: string | null;
   readonly provider: string | null;
+  /** Basis points that the fee was computed with; null before the settlement, and where it was settled before this was kept. */
+  readonly feeBps: number | null;
   readonly createdAt: number;
   readonly expiresAt: number;
   readonly resolvedAt: number | null;

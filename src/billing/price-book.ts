@@ -10,6 +10,8 @@ export interface PriceVersion extends Price {
 export interface PriceBook {
   /** Keeps versions for ever; those already known cost nothing. A lock may only carry prices that are remembered. */
   remember(versions: readonly PriceVersion[]): Promise<void>;
+  /** Whether a version is known here to be kept. One that is not may have been kept by another gateway. */
+  has(id: string): boolean;
   find(id: string): Promise<(PriceVersion & { readonly createdAt: number }) | null>;
 }
 
@@ -25,6 +27,7 @@ const KNOWN_MAX = 100_000;
 export function createPriceBook(database: Database, now: () => number = Date.now): PriceBook {
   const known = new Set<string>();
   return {
+    has: (id) => known.has(id),
     async remember(versions) {
       const fresh = versions.filter(({ id }) => !known.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1));
       for (let from = 0; from < fresh.length; from += GROUP_MAX) {

@@ -53,6 +53,11 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     ],
     checks: ['balances', 'transfers', 'hash chains'],
   },
+  {
+    what: 'a fee is said to be another part of its charge',
+    statements: ["UPDATE locks SET fee_bps = 1000 WHERE id = 'settled'"],
+    checks: ['charges'],
+  },
   { what: 'a hash is edited', statements: ["UPDATE journal_batches SET hash = 'f' || substr(hash, 2) || 'f' WHERE n = 2"], checks: ['hash chains'] },
   { what: 'what a batch follows is edited', statements: ['UPDATE journal_batches SET prev = hash WHERE n = 2'], checks: ['hash chains'] },
   {
@@ -75,7 +80,7 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
   {
     what: 'a lock is forged',
     statements: [
-      "INSERT INTO locks SELECT 'forged', account, amount, prices, budget, 'released', price, provider, 0, 0, 0, 0, created_at, expires_at, 5, lock_detail, usage, detail, parent, depth, lendable, lent, kept FROM locks WHERE id = 'held'",
+      "INSERT INTO locks SELECT 'forged', account, amount, prices, budget, 'released', price, provider, 0, 0, 0, 0, created_at, expires_at, 5, lock_detail, usage, detail, parent, depth, lendable, lent, kept, fee_bps FROM locks WHERE id = 'held'",
     ],
     checks: ['lock history'],
   },
@@ -139,8 +144,8 @@ describe.each(ENGINES)('%s', (name) => {
       accounts: 4,
       escrowAvailable: 710n,
       escrowLocked: 100n,
-      earnings: 181n,
-      fees: 9n,
+      earnings: 180n,
+      fees: 10n,
       suspense: 0n,
       treasury: -1_000n,
       locksHeld: 1,
@@ -156,6 +161,11 @@ describe.each(ENGINES)('%s', (name) => {
   test.each(TAMPERINGS)('$what: $checks', async ({ statements, checks }) => {
     await engine.database.batch(statements.map(sql));
     expect(await failing()).toEqual(checks);
+  });
+
+  test('what was settled before basis points were kept is in order', async () => {
+    await engine.database.batch([sql('UPDATE locks SET fee_bps = NULL')]);
+    expect(await failing()).toEqual([]);
   });
 
   test('a lock that nobody swept is told', async () => {

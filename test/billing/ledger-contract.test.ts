@@ -87,10 +87,10 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
     test('charges, pays the provider and the fee, and gives the rest back', async () => {
       const fees = (await ledger.balance(FEES))?.available ?? 0n;
       await lock();
-      expect(await settle({ charge: 59n, feeBps: 1_000 })).toEqual({ ok: true, charged: 59n, fee: 5n, drawn: 0n, shortfall: 0n });
-      expect(await balance()).toEqual({ available: 941n, locked: 0n });
+      expect(await settle({ charge: 60n, feeBps: 1_000 })).toEqual({ ok: true, charged: 60n, fee: 6n, drawn: 0n, shortfall: 0n });
+      expect(await balance()).toEqual({ available: 940n, locked: 0n });
       expect(await ledger.balance(earningsOf(`provider-${turn}`))).toEqual({ available: 54n, locked: 0n });
-      expect(await ledger.balance(FEES)).toEqual({ available: fees + 5n, locked: 0n });
+      expect(await ledger.balance(FEES)).toEqual({ available: fees + 6n, locked: 0n });
     });
 
     test('cuts a charge above the lock to the lock and tells the shortfall', async () => {
@@ -195,15 +195,27 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       lockDetail: '{"a":"\\"ü{}"}',
     };
     await lock({ expiresAt: now + 7, budget: { id: `budget-${turn}`, limit: 100n }, detail: '{"a":"\\"ü{}"}', lendable: 10n });
-    const nothing = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n, price: null, provider: null, resolvedAt: null, usage: null, detail: null };
+    const nothing = {
+      charged: 0n,
+      fee: 0n,
+      feeBps: null,
+      drawn: 0n,
+      shortfall: 0n,
+      price: null,
+      provider: null,
+      resolvedAt: null,
+      usage: null,
+      detail: null,
+    };
     expect(await ledger.find(id)).toEqual({ ...before, ...nothing, state: 'held' });
     now += 3;
-    await settle({ charge: 120n, draw: true, feeBps: 100 });
+    await settle({ charge: 120n, draw: true, feeBps: 250 });
     expect(await ledger.find(id)).toEqual({
       ...before,
       state: 'settled',
       charged: 120n,
-      fee: 1n,
+      fee: 3n,
+      feeBps: 250,
       drawn: 30n,
       shortfall: 0n,
       price: 'price-1',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Balance, Ledger, LockRecord, LockRequest, LockState, SettleRequest, TransferRequest } from '#billing';
 
 /*
@@ -23,6 +24,9 @@ export interface OracleLedger extends Ledger {
   /** Throws when the oracle contradicts itself: sums, signs, locks. */
   check(): void;
 }
+
+/** From 0 to 9,999, added to the ten-thousandths of a fee before it is rounded down: as often as the rest is large, it makes a whole one. */
+const luckOf = (id: string): number => 9_999 - (createHash('sha256').update(id).digest().readUInt32BE(0) % 10_000);
 
 export function createOracleLedger(now: () => number): OracleLedger {
   const locks = new Map<string, Entry>();
@@ -88,7 +92,18 @@ export function createOracleLedger(now: () => number): OracleLedger {
         }
         move(amount, [escrow, 'available'], [escrow, 'locked']);
       }
-      const nothing = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n, price: null, provider: null, resolvedAt: null, usage: null, detail: null };
+      const nothing = {
+        charged: 0n,
+        fee: 0n,
+        feeBps: null,
+        drawn: 0n,
+        shortfall: 0n,
+        price: null,
+        provider: null,
+        resolvedAt: null,
+        usage: null,
+        detail: null,
+      };
       const record: LockRecord = {
         ...nothing,
         id,
@@ -124,7 +139,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
       let drawn = 0n;
       if (draw && parent === null) drawn = wanted < spare ? wanted : spare;
       const charged = within + drawn;
-      const fee = (charged * BigInt(feeBps)) / 10_000n;
+      const fee = BigInt(Math.floor((Number(charged) * feeBps + luckOf(id)) / 10_000));
       move(drawn, [escrow, 'available'], [escrow, 'locked']);
       move(charged - fee, [escrow, 'locked'], [`earnings:${provider}`, 'available']);
       move(fee, [escrow, 'locked'], ['fees', 'available']);
@@ -134,7 +149,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
       }
       handBack(id, holds(record) - within);
       const settlement = { charged, fee, drawn, shortfall: charge - charged };
-      end(id, 'settled', { ...settlement, price, provider, usage, detail });
+      end(id, 'settled', { ...settlement, feeBps, price, provider, usage, detail });
       return { ok: true, ...settlement };
     },
 

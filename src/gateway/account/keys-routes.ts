@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Ledger } from '#billing';
-import { requireFullRights } from '../auth/full-rights.ts';
+import { isRestricted, requireFullRights } from '../auth/full-rights.ts';
 import type { KeyChanges, KeyStore, NewKeyFields } from '../auth/key-store.ts';
 import { requireFreshSignature } from '../auth/siwx/fresh-signature.ts';
 import type { Nonces } from '../auth/siwx/nonces.ts';
@@ -53,13 +53,19 @@ export function addKeysRoutes(
     {
       schema: {
         summary: 'List your keys',
-        description: 'The keys of your account, the oldest first. The keys themselves cannot be shown again.',
+        description:
+          'The keys of your account, the oldest first; to a key with a spending limit, an expiry or a list of services, itself alone. The keys themselves cannot be shown again.',
         tags: ['Account'],
         querystring: pageSchema,
         response: { 200: keyListSchema },
       },
     },
-    async (request) => ({ data: await viewKeys(deps, admissionOf(request).caller.account, request.query) }),
+    async (request) => {
+      const { caller } = admissionOf(request);
+      if (!(await isRestricted(keys, caller.key))) return { data: await viewKeys(deps, caller.account, request.query) };
+      const own = await keys.find(caller.key!.hash);
+      return { data: own ? [await viewKey(own, ledger, now())] : [] };
+    },
   );
 
   app.post<{ Body: KeyBody | undefined }>(

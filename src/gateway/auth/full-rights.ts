@@ -12,9 +12,21 @@ export async function requireFullRights(
   { what, instead }: { readonly what: string; readonly instead: string },
 ): Promise<void> {
   if (key === null && wallet === null) throw new GatewayError('permission_denied', `An access token cannot ${what}: ${instead}`);
-  if (key === null) return;
-  // Read afresh, as the cache does not know of all of these.
+  await refuseRestricted(keys, key, what);
+}
+
+/**
+ * For what is the account's and not the key's, such as its other keys and its earnings: whoever holds a key that is limited sees nothing of them. Rejects with
+ * GatewayError `permission_denied`. `what` is told of: `see earnings`.
+ */
+export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key'], what: string): Promise<void> {
+  if (await isRestricted(keys, key))
+    throw new GatewayError('permission_denied', `A key with a spending limit, an expiry or a list of services cannot ${what}: use one without`);
+}
+
+/** Whether a key has a spending limit, an expiry or a list of services. Read afresh, as the cache does not know of all of these. */
+export async function isRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key']): Promise<boolean> {
+  if (key === null) return false;
   const record = await keys.find(key.hash);
-  if (record && record.limit === null && record.expiresAt === null && record.allowedServices === null) return;
-  throw new GatewayError('permission_denied', `A key with a spending limit, an expiry or a list of services cannot ${what}: use one without`);
+  return !record || record.limit !== null || record.expiresAt !== null || record.allowedServices !== null;
 }

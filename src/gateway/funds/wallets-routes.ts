@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { BoundWallet } from '#billing';
 import { isWallet, parseAccountId, toCaip10 } from '../account/account-id.ts';
-import { requireFullRights } from '../auth/full-rights.ts';
+import { refuseRestricted, requireFullRights } from '../auth/full-rights.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import { requireFreshSignature } from '../auth/siwx/fresh-signature.ts';
 import type { Nonces } from '../auth/siwx/nonces.ts';
@@ -68,8 +68,10 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       },
     },
     async (request) => {
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(keys, key, 'see the wallets of its account');
       const { chains, cooldownMs } = requireFunds(funds);
-      return { data: (await chains.wallets.list(admissionOf(request).caller.account)).map(view(cooldownMs)) };
+      return { data: (await chains.wallets.list(account)).map(view(cooldownMs)) };
     },
   );
 

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { earningsOf, escrowOf, type Withdrawal } from '#billing';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { parseIdempotencyKey } from '../account/idempotency.ts';
-import { requireFullRights } from '../auth/full-rights.ts';
+import { refuseRestricted, requireFullRights } from '../auth/full-rights.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import { requireFreshSignature } from '../auth/siwx/fresh-signature.ts';
 import type { Nonces } from '../auth/siwx/nonces.ts';
@@ -40,6 +40,7 @@ interface IdParams {
 const TAGS = ['Money'];
 const idParams = { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } } as const;
 const RIGHTS = { what: 'withdraw money or cancel it', instead: 'sign in with the wallet of the account' };
+const SEE = 'see withdrawals';
 
 /** The id of a withdrawal: the same for the same key of the same account, so that it is made once. */
 export function withdrawalIdOf(account: string, key: string | string[] | undefined): string {
@@ -139,7 +140,8 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
       },
     },
     async (request) => {
-      const { account } = admissionOf(request).caller;
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(keys, key, SEE);
       const { withdrawalRows } = requireFunds(funds).chains;
       const page = await readPage(
         request.query,
@@ -153,7 +155,11 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
   app.get<{ Params: IdParams }>(
     '/withdrawals/:id',
     { schema: { summary: 'Show a withdrawal', tags: TAGS, params: idParams, response: { 200: oneOf(withdrawalSchema) } } },
-    async (request) => ({ data: viewWithdrawal(await existing(admissionOf(request).caller.account, request.params.id)) }),
+    async (request) => {
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(keys, key, SEE);
+      return { data: viewWithdrawal(await existing(account, request.params.id)) };
+    },
   );
 
   app.post<{ Params: IdParams }>(

@@ -1,6 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { toCaip10 } from '../account/account-id.ts';
 import { requireAdmission } from '../account/admission.ts';
+import { refuseRestricted } from '../auth/full-rights.ts';
+import type { KeyStore } from '../auth/key-store.ts';
 import type { Primitive } from '../call.ts';
 import type { Identity } from '../catalog/identity.ts';
 import { offerOfTunnel } from '../catalog/offers.ts';
@@ -16,6 +18,7 @@ import { flagsSchema, offerStatus, statusSchema, type OfferStatus, type Standing
 
 export interface OwnPagesDeps extends Standings {
   readonly admit: Pipeline['admit'];
+  readonly keys: Pick<KeyStore, 'find'>;
   readonly identity: Pick<Identity, 'providerId'>;
   readonly registry: Pick<Registry, 'locate' | 'registration'>;
   readonly earnings: FindEarnings;
@@ -122,7 +125,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         schema: {
           summary: 'Show what you earned',
           description:
-            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. Whoever never provided a service has earned 0.',
+            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. Whoever never provided a service has earned 0. Not for a key with a spending limit, an expiry or a list of services.',
           tags: ['Providers'],
           querystring: dayRangeSchema,
           response: answer(earningsProperties),
@@ -130,7 +133,9 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
       },
       async (request) => {
         const range = parseDayRange(request.query, deps.now());
-        const you = caller(admissionOf(request).caller.account);
+        const { account, key } = admissionOf(request).caller;
+        await refuseRestricted(deps.keys, key, 'see earnings');
+        const you = caller(account);
         return { ...you, ...viewEarnings(await deps.earnings(you.provider, range), range) };
       },
     );

@@ -1,4 +1,3 @@
-import type { PriceBook } from '#billing';
 import { loadStatement, type Database, type Row, type Step } from '#store';
 import type { Catalog } from '../catalog/catalog.ts';
 import { createGroupWrites } from './group-writes.ts';
@@ -12,7 +11,6 @@ import { ConnectionSuperseded, type Registry } from './registry.ts';
 export interface RegistryOptions {
   readonly database: Database;
   readonly catalog: Pick<Catalog, 'replace'>;
-  readonly priceBook: Pick<PriceBook, 'remember'>;
   /** This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone. */
   readonly node: { readonly id: string; readonly url: string | null };
   /** Epoch milliseconds, for what is stored. */

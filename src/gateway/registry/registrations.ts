@@ -1,14 +1,12 @@
-import type { PriceBook } from '#billing';
 import { loadStatement, type Database } from '#store';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
-import { offersOf, pricesOf, type Listing } from './listing.ts';
+import type { Listing } from './listing.ts';
 import { ConnectionSuperseded, type Connection, type Registry } from './registry.ts';
 import { servicesFromText, servicesToText, withTimes } from './stored-document.ts';
 
 export interface RegistrationsOptions {
   readonly database: Pick<Database, 'query'>;
-  readonly priceBook: Pick<PriceBook, 'remember'>;
   readonly writes: GroupWrites;
   readonly listing: Pick<Listing, 'put'>;
   readonly isOpen: (connection: Connection) => boolean;
@@ -31,7 +29,7 @@ export interface Registrations extends Pick<Registry, 'register' | 'registration
 
 /** What providers register, kept in the database. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { database, priceBook, writes, listing, isOpen, now } = options;
+  const { database, writes, listing, isOpen, now } = options;
   const reserved = new Set((options.reservedNames ?? []).map(keyOfName));
 
   return {
@@ -59,8 +57,6 @@ export function createRegistrations(options: RegistrationsOptions): Registration
           listing.put(provider, revision, registered);
           return { revision };
         }
-        // Before anybody can call at them: a lock may only carry prices that are remembered.
-        await priceBook.remember(pricesOf(offersOf(provider, registered)));
         const kept = name ?? (found['name'] as string | null);
         const put = [provider, account, kept, kept === null ? null : keyOfName(kept), newText, now(), id, revision];
         const rows = await writes.submit(

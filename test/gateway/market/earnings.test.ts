@@ -6,7 +6,7 @@ import { seeded } from '../routing/offers.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 
 const DAY_MS = 86_400_000;
-const FEE_BPS = 250;
+const FEE_BPS = 200;
 const FIRST = 20_000;
 
 interface Served {
@@ -77,12 +77,12 @@ describe.each(ENGINES)('earnings, by the ledger on %s', (engine) => {
     ]);
     const { entries, available, total } = await createEarnings(database)('p', { first: FIRST, last: FIRST + 1 });
     expect(sorted(entries)).toEqual([
-      { day: FIRST, service: 'large', primitive: 'model', requests: 1, earned: 975n, flags: {} },
-      { day: FIRST, service: 'small', primitive: 'model', requests: 3, earned: 98n + 98n + 293n, flags: {} },
+      { day: FIRST, service: 'large', primitive: 'model', requests: 1, earned: 980n, flags: {} },
+      { day: FIRST, service: 'small', primitive: 'model', requests: 3, earned: 98n + 98n + 294n, flags: {} },
       { day: FIRST, service: 'small', primitive: 'tool', requests: 1, earned: 98n, flags: {} },
       { day: FIRST + 1, service: 'small', primitive: 'model', requests: 1, earned: 98n, flags: {} },
     ]);
-    expect([available, total]).toEqual([1_660n, 1_660n]);
+    expect([available, total]).toEqual([1_666n, 1_666n]);
     const later = await createEarnings(database)('p', { first: FIRST + 2, last: FIRST + 9 });
     expect(later.entries).toEqual([{ day: FIRST + 3, service: 'small', primitive: 'model', requests: 1, earned: 0n, flags: {} }]);
   });

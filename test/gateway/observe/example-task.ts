@@ -47,6 +47,7 @@ export function concludedCall(changes: Partial<ConcludedCall> = {}): ConcludedCa
       prices: ['price-1'],
       budget: null,
       state: 'held',
+      feeBps: null,
       price: null,
       provider: null,
       createdAt: 900,

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { createPriceBook } from '#billing';
-import type { Offer } from '../../../src/gateway/call.ts';
 import type { Service } from '../../../src/gateway/config.ts';
 import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
@@ -87,56 +85,16 @@ describe.each(ENGINES)('%s: a registration', (engine) => {
     expect(await node.registry.registration('p')).toMatchObject({ services: [], revision: 2 });
   });
 
-  test('is listed nowhere, nor kept, until its prices are remembered', async () => {
+  test('leaves the offers that calls hold as they are', async () => {
     const database = await openTestDatabase(engine);
-    const book = createPriceBook(database);
-    const gate = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
-    const node = await startNode(database, {
-      priceBook: {
-        async remember(versions) {
-          asked.resolve();
-          await gate.promise;
-          await book.remember(versions);
-        },
-      },
-    });
-    const registering = node.registry.register(await joined(node, 'p'), [model('a')]);
-    await asked.promise;
-    // Whatever does not wait for it has its turn.
-    await joined(node, 'q');
-    expect(await node.registry.registration('p')).toBeNull();
-    expect(listed(node)).toEqual([]);
-    gate.resolve();
-    await registering;
-    expect(listed(node)).toEqual(['p:a']);
-  });
-
-  test('has all its prices remembered before anybody can call at them, and leaves the offers that calls hold as they are', async () => {
-    const database = await openTestDatabase(engine);
-    const book = createPriceBook(database);
     const catalog = createCatalog();
-    const found: Promise<unknown>[] = [];
-    const prices = (offers: readonly Offer[]) => offers.flatMap(({ price, variants }) => [price.id, ...Object.values(variants).map(({ id }) => id)]);
-    const node = await startNode(database, {
-      catalog: {
-        replace(source, offers) {
-          found.push(...prices(offers).map((id) => book.find(id)));
-          catalog.replace(source, offers);
-        },
-      },
-    });
+    const node = await startNode(database, { catalog });
     const connection = await joined(node, 'p');
     await node.registry.register(connection, RICH);
-    expect(await Promise.all(found)).toHaveLength(7);
-    expect(await Promise.all(found)).not.toContain(null);
-
     const held = catalog.resolve('a/b', 'model').offers;
     await node.registry.register(connection, [model('a/b', { price: 3 })]);
     const [now] = catalog.resolve('a/b', 'model').offers;
     expect(held[0]!.price.rates).toEqual(RICH[0]!.rates);
     expect(now!.price.rates).toEqual({ prompt: 3_000_000n, completion: 3_000_000n });
-    expect(await book.find(held[0]!.price.id)).toMatchObject({ rates: RICH[0]!.rates, provider: 'p', service: 'a/b' });
-    expect(await book.find(now!.price.id)).not.toBeNull();
   });
 });

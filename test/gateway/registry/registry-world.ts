@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { createPriceBook, parseRates } from '#billing';
+import { parseRates } from '#billing';
 import { DatabaseError, type Database } from '#store';
 import { createCatalog, type Catalog } from '../../../src/gateway/catalog/catalog.ts';
 import type { ModelService } from '../../../src/gateway/config.ts';
@@ -32,7 +32,6 @@ export async function startNode(
   const registry = await createRegistry({
     database,
     catalog,
-    priceBook: createPriceBook(database),
     node: { id, url },
     now: Date.now,
     graceMs: 60_000,

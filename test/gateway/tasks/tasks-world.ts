@@ -11,7 +11,7 @@ export const MINUTE_MS = 60_000;
 export const TTL_MS = 60 * MINUTE_MS;
 
 /** Of one call of the agent, in micro-USD. */
-export const PRICE = 57n;
+export const PRICE = 60n;
 /** What is locked for it. */
 export const ESTIMATE = 200n;
 const FEE_BPS = 1_000;

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { createPriceBook } from '#billing';
 import {
   createAttempts,
   createAuthenticator,
@@ -61,7 +60,6 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const real = await createRegistry({
     database,
     catalog,
-    priceBook: createPriceBook(database),
     node: { id: 'this', url: null },
     now,
     graceMs: 60_000,
