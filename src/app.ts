@@ -7,8 +7,6 @@ import {
   clientAddress,
   countAnswers,
   createArrivals,
-  createAttempts,
-  createAuthenticator,
   createCallLog,
   createCallObserver,
   createCardKey,
@@ -19,12 +17,9 @@ import {
   createHttpUpstream,
   createIdempotency,
   createIdentity,
-  createKeyStore,
   createLockPayments,
   createLogger,
-  createNonces,
   createPipeline,
-  createProtectedResource,
   createRateLimiter,
   createRatePolicies,
   createRegistry,
@@ -32,9 +27,7 @@ import {
   createRetryBudget,
   createRouter,
   createRuns,
-  createRunTokens,
   createServer,
-  createSignIn,
   createTracer,
   createTrust,
   createTunnelObserver,
@@ -58,6 +51,7 @@ import {
   type Tunnels,
 } from '#gateway';
 import type { Mcp } from './mcp/index.ts';
+import { openAccess } from './app-access.ts';
 import { openBilling } from './app-billing.ts';
 import { closeGracefully } from './app-close.ts';
 import { openCluster } from './app-cluster.ts';
@@ -185,28 +179,8 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const payments = options.payments ?? funds.payments;
     const lockPayments = createLockPayments(payments);
 
-    const keys = createKeyStore(database, { now });
-    const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
-    const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
-    const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
-    const onKeysLost = (error: unknown) => logger.warn({ err: error }, 'the keys of the OAuth issuer could not be fetched');
-    const oauth = await createProtectedResource({ config, attempts, now, elapsed, onError: onKeysLost });
-    if (oauth.warning !== null) logger.warn(oauth.warning);
-    const { accessTokens } = oauth;
-    const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
-    const acceptDevelopmentKeys = config.mode === 'development';
-    const runGoesOn = async (parent: string) => (await ledger.find(parent))?.state === 'held';
-    const authenticator = createAuthenticator({
-      keys,
-      signIn,
-      attempts,
-      accessTokens,
-      runTokens,
-      runGoesOn,
-      acceptDevelopmentKeys,
-      anonymous: payments.open,
-      now,
-    });
+    const access = await openAccess({ config, database, ledger, identity, logger, anonymous: payments.open, now, elapsed });
+    const { keys, attempts, signIn, nonces, oauth, runTokens, authenticator } = access;
     cleanUp.push(() => authenticator.close());
     const limiter = createRateLimiter({
       redis,
