@@ -14,6 +14,8 @@ export interface ChunkTemplate {
 }
 
 const PLACEHOLDER = 'tollgate:the-text-goes-here';
+/** A form longer than this is not learned: learning parses it up to nine times, in one turn of the event loop. */
+export const FORM_CHARS_MAX = 4096;
 const ESCAPES = new Uint8Array(256);
 for (const escape of '"\\bfnrt') ESCAPES[escape.charCodeAt(0)] = 1;
 
@@ -30,6 +32,7 @@ export function learnTemplate(
   place: (chunk: Record<string, unknown>, value: string) => void,
   render: (placeholder: string) => string,
 ): ChunkTemplate | null {
+  if (text.length > FORM_CHARS_MAX) return null;
   const expected = JSON.parse(text) as Record<string, unknown>;
   place(expected, PLACEHOLDER);
   const wanted = JSON.stringify(expected);

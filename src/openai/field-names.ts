@@ -27,6 +27,7 @@ export const CAPS = words(`
   maxgenlen maxgenlength maxgenerationlength maxgentokens maxgeneratedtokens maxgenerationtokens
   maxtokenstosample maxtokenstogenerate tokenstogenerate maxresponsetokens maxresponselength maxanswertokens
   maxdecodetokens maxdecodingtokens maxpredict maxpredictedtokens maxtotaltokens maxoutputlength maxoutputlen
+  maxtoken maxtargetlength maxtargettokens maxtokenspercompletion maxtokensperrequest
   outputlength outputlen outputtokens requestoutputlen numtokens ntokens genamt maxcompletionlength maxcompletion
 `);
 
@@ -35,6 +36,9 @@ export const MORE_COMPLETIONS = words(`
   bestof usebeamsearch numbeams beamwidth beamsize numreturnsequences numcompletions ncompletions ncmpl nchoices
   candidatecount numcandidates numgenerations numsamples samplecount
 `);
+
+/** Folded names that mean something else than what was priced, where a server takes an object in a field for a request of its own. */
+export const OF_A_REQUEST = words(`n model models messages prompt input stream streamoptions tools functions`);
 
 /** Folded names of the least output, which some servers put above the cap. */
 export const MINIMA = words(`mintokens minnewtokens minlength minoutputtokens mincompletiontokens mingenlen minpredict`);
@@ -56,6 +60,6 @@ export const COSTLY = words(`
 export const REDIRECTING = words(`
   apibase baseurl apikey apiversion apitype organization deploymentid customllmprovider modellist userconfig fallbacks
   contextwindowfallbacks mockresponse mocktoolcalls mocktimeout mockdelay extraheaders headers extraquery
-  logitsprocessors customlogitprocessor kvtransferparams chattemplate litellmparams litellmmetadata proxyserverrequest
+  extrabody logitsprocessors customlogitprocessor kvtransferparams chattemplate litellmparams litellmmetadata proxyserverrequest
   awsaccesskeyid awssecretaccesskey awssessiontoken awsregionname vertexcredentials vertexproject
 `);

@@ -7,6 +7,7 @@ import {
   FOR_THE_GATEWAY,
   MINIMA,
   MORE_COMPLETIONS,
+  OF_A_REQUEST,
   PUBLISHED,
   REASONING_BOUNDS,
   REDIRECTING,
@@ -49,7 +50,11 @@ export function forwardedBody(asked: ChatBody, offer: Offer, completionCap: numb
 /** An unpublished field as it goes to `offer`; undefined, and its name among `dropped`, where it does not. */
 function other(offer: Offer, field: string, value: unknown, cap: number, dropped: string[]): unknown {
   const name = foldName(field);
-  const sent = goes(offer, field, name) ? bounded(field, name, value, cap, dropped, listed(offer, field)) : undefined;
+  // What is written in C ends a name at U+0000.
+  const sent =
+    !field.includes('\0') && goes(offer, field, name)
+      ? bounded(field, name, value, { offer, cap, dropped, known: listed(offer, field) }, listed(offer, field))
+      : undefined;
   if (sent === undefined) dropped.push(field);
   return sent;
 }
@@ -68,28 +73,54 @@ function listed({ model }: Offer, field: string): boolean {
   return Array.isArray(forward) && (forward as readonly string[]).includes(field);
 }
 
+/** What bounds a field. */
+interface Bounds {
+  readonly offer: Offer;
+  readonly cap: number;
+  readonly dropped: string[];
+  /** The model lists the field that all of this stands in. */
+  readonly known: boolean;
+}
+
 /** A field with nothing in it that asks for more than the cap; undefined for one that does. A server that listed its own name of the cap gets it. */
-function bounded(path: string, name: string, value: unknown, cap: number, dropped: string[], isListed = false): unknown {
+function bounded(path: string, name: string, value: unknown, bounds: Bounds, isListed = false): unknown {
+  const { cap } = bounds;
   if (CAPS.has(name)) return isListed ? cap : undefined;
   if (MORE_COMPLETIONS.has(name)) return undefined;
   if (MINIMA.has(name) || REASONING_BOUNDS.has(name)) return atMost(value, cap);
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? inside(path, value as Json, cap, dropped) : value;
+  if (Array.isArray(value)) return elements(path, value, bounds);
+  return typeof value === 'object' && value !== null ? inside(path, value as Json, bounds) : value;
+}
+
+function elements(path: string, value: readonly unknown[], bounds: Bounds): readonly unknown[] {
+  const kept = value.map((element, index) =>
+    typeof element === 'object' && element !== null ? bounded(`${path}[${index}]`, '', element, bounds) : element,
+  );
+  return kept.some((element, index) => element !== value[index]) ? kept : value;
 }
 
 type Json = Record<string, unknown>;
 
 /** The same object where nothing in it is bounded: numbers that a double does not hold are objects here, too. */
-function inside(path: string, value: Json, cap: number, dropped: string[]): Json {
+function inside(path: string, value: Json, bounds: Bounds): Json {
+  const { dropped } = bounds;
   const kept: [string, unknown][] = [];
   let changed = false;
   for (const [key, member] of Object.entries(value)) {
     const before = dropped.length;
-    const sent = bounded(`${path}.${key}`, foldName(key), member, cap, dropped);
+    const sent = mayStand(key, bounds) ? bounded(`${path}.${key}`, foldName(key), member, bounds) : undefined;
     if (sent === undefined) dropped.push(`${path}.${key}`);
     else kept.push([key, sent]);
     changed ||= sent !== member || dropped.length > before;
   }
   return changed ? Object.fromEntries(kept) : value;
+}
+
+/** Whether a member of an object in a field may go. The operator who lists the field knows what is in it; more completions are never priced. */
+function mayStand(key: string, { offer, known }: Bounds): boolean {
+  const name = foldName(key);
+  if (key.includes('\0') || name === 'n') return false;
+  return known || listed(offer, key) || !(REDIRECTING.has(name) || OF_A_REQUEST.has(name));
 }
 
 function boundedReasoning(value: unknown, cap: number): unknown {

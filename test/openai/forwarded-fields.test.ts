@@ -179,3 +179,36 @@ describe('a field that makes more output than is priced', () => {
     expect(sent(dialledIn(), { reasoning: { max_tokens: 7 } }).body['reasoning']).toEqual({ max_tokens: 7 });
   });
 });
+
+describe('fields inside of fields', () => {
+  const nested = { n: 50, N: 2, model: 'dear', api_base: 'http://127.0.0.1:1', messages: [], stream_options: { include_usage: false }, kept: 1 };
+  const names = ['n', 'N', 'model', 'api_base', 'messages', 'stream_options'];
+
+  it('ask for no other model, no more completions and no other address', () => {
+    for (const field of ['options', 'sampling_params', 'parameters', 'generationConfig'])
+      expect(sent(own(), { [field]: nested })).toEqual({ body: { ...OURS, [field]: { kept: 1 } }, dropped: names.map((name) => `${field}.${name}`) });
+    expect(sent(own(), { extra_body: nested })).toEqual({ body: OURS, dropped: ['extra_body'] });
+  });
+
+  it('of a field that the model lists are known to it, but for more completions', () => {
+    const { n: _n, N: _N, ...known } = nested;
+    expect(sent(own(['extra_body']), { extra_body: nested })).toEqual({
+      body: { ...OURS, extra_body: known },
+      dropped: ['extra_body.n', 'extra_body.N'],
+    });
+  });
+
+  it('are found in arrays, too', () => {
+    expect(sent(own(), { options: [{ num_predict: 99, seed: 1 }], configs: [[{ max_tokens: 99 }]], plain: [1, 'a'] })).toEqual({
+      body: { ...OURS, options: [{ seed: 1 }], configs: [[{}]], plain: [1, 'a'] },
+      dropped: ['options[0].num_predict', 'configs[0][0].max_tokens'],
+    });
+  });
+
+  it.each(['be\u017ft_of', 'num_beam\u017f', 'n_predict\0', 'n_predict\0x', 'best_of\u200b', 'max_token', 'max_target_length'])(
+    '%j is dropped',
+    (field) => {
+      expect(sent(own(), { [field]: 99 })).toEqual({ body: OURS, dropped: [field] });
+    },
+  );
+});

@@ -10,9 +10,12 @@ export interface ActedOn {
 export interface LookAlike {
   /** As it was sent. */
   readonly name: string;
-  /** The name that it must have, if it is meant. */
-  readonly meant: string;
+  /** The name that it must have, if it is meant; null where it is too long to tell. */
+  readonly meant: string | null;
 }
+
+/** No member that is acted on, or that a client has a reason to send beside it, has a longer name. Folding takes as long as a name is. */
+const NAME_CHARS_MAX = 256;
 
 /** `others`: spellings that fold to one of the names and are let through all the same, because the gateway reads them itself. */
 export function actedOn(names: readonly string[], others: readonly string[] = []): ActedOn {
@@ -28,6 +31,7 @@ export function actedOn(names: readonly string[], others: readonly string[] = []
 export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMax }: ActedOn): LookAlike | null {
   for (const name of names) {
     if (exact.has(name)) continue;
+    if (name.length > NAME_CHARS_MAX) return { name, meant: null };
     const nul = name.indexOf('\0');
     const found = meant.get(foldName(name, lettersMax)) ?? (nul === -1 ? undefined : meant.get(foldName(name.slice(0, nul), lettersMax)));
     if (found !== undefined) return { name, meant: found };
@@ -44,6 +48,11 @@ export interface LookAlikeFault {
 
 /** `path` is that of the object, with what separates it from its members: `message.`. */
 export function lookAlikeFault(path: string, { name, meant }: LookAlike): LookAlikeFault {
+  if (meant === null)
+    return {
+      message: `${path}${shown(name)} is longer than ${NAME_CHARS_MAX} characters, which no name of a member may be`,
+      param: path.slice(0, -1),
+    };
   const message = `${path}${shown(name)} must be written ${meant}: some servers would take the one for the other`;
   return { message, param: `${path}${meant}` };
 }
@@ -89,12 +98,16 @@ function lookAlikeIn(object: object, names: ActedOn): Found | null {
   return null;
 }
 
+/** A longer name is nobody's. */
+const FOLDED_CHARS_MAX = 1_024;
+
 /** Everything that no decoder reads a name by: signs, spaces, marks, controls, what is not seen. */
 const NO_LETTERS = /[^\p{L}\p{N}]+|\p{Default_Ignorable_Code_Point}+/gu;
 const ASCII = /^[\0-\x7f]*$/;
 
 /** What all spellings have in common that a decoder may take for one name: small letters and digits. '' for what has more than `lettersMax` of them. */
 export function foldName(name: string, lettersMax = 64): string {
+  if (name.length > FOLDED_CHARS_MAX) return '';
   // NFKC makes up to 18 characters of one, and is not asked of long texts.
   if (name.length > lettersMax && name.replace(NO_LETTERS, '').length > lettersMax) return '';
   // First up, then down: ſ is a small letter of its own, whose capital is S.

@@ -101,7 +101,8 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
       if (accounts < ACCOUNTS_MIN) return;
       // An account that failed before does not make it rest any longer.
       if (isNew || !common.down) fail(common, at, 0, rules);
-      common.streak = Math.max(common.streak, failures);
+      // It never closes for an account whose own calls have not failed: accounts cost little to make.
+      common.streak = Math.max(common.streak, Math.min(failures, rules.failuresMax - 1));
     },
     succeeded(at, beganAt) {
       succeed(common, beganAt);
