@@ -65,6 +65,7 @@ export { ConfigError, type ConfigProblem } from './config-problem.ts';
 export * from './market/index.ts';
 export { createArrivals } from './routing/arrivals.ts';
 export { createHealth, type HealthOptions } from './routing/health.ts';
+export { openKeptFigures } from './routing/kept-figures.ts';
 export { createRetryBudget, type RetryBudget } from './routing/retry-budget.ts';
 export { createRouter, type RouterOptions } from './routing/weighted-router.ts';
 export { createExecute } from './execute.ts';

@@ -39,6 +39,9 @@ export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
 /** The direct form of an offer by its id, which begins with the primitive. */
 export const pinned = (offerId: string): string => offerId.slice(offerId.indexOf('/') + 1);
 
+/** The public key of the provider of an offer, by the offer's id. */
+export const providerOf = (offerId: string): string => pinned(offerId).split(':', 1)[0]!;
+
 function toOffer(service: Service, where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number }): Offer {
   const price = (rates: Rates): Price => ({ id: priceId(where.provider.id, service.name, rates), rates });
   return {

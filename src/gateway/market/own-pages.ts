@@ -97,7 +97,7 @@ const servicesProperties = {
         },
         last_hour: {
           type: 'object',
-          description: "This gateway's calls of the last hour",
+          description: 'Calls of the last hour',
           required: ['requests', 'failures', 'flags'],
           properties: {
             requests: { type: 'integer' },
@@ -105,7 +105,7 @@ const servicesProperties = {
             flags: { type: 'integer', description: 'How often replies broke the rules' },
           },
         },
-        flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, since this gateway started' },
+        flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, ever' },
       },
     },
   },

@@ -2,7 +2,7 @@ import type { Offer } from '../call.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Health, OfferStats } from '../routing/router.ts';
 
-/** What tells how offers stand: this gateway's own calls, and who is connected to any gateway. */
+/** What tells how offers stand: the calls of the gateways of this database, and who is connected to any gateway. */
 export interface Standings {
   readonly health: Pick<Health, 'available' | 'stats' | 'compliance'>;
   readonly registry: Pick<Registry, 'locate'>;
@@ -11,7 +11,7 @@ export interface Standings {
 /** `cooling_down`: it failed and is passed over for a while. `away`: its provider's proxy is not connected. */
 export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
 
-/** How an offer has served lately, by this gateway's own calls. */
+/** How an offer has served, by the calls of the gateways of this database; latency and throughput by this gateway's own, since it started. */
 export interface StandingView {
   readonly status: OfferStatus;
   readonly uptime_last_1h: number | null;
@@ -58,15 +58,15 @@ export const standingProperties = {
   uptime_last_1h: { type: ['number', 'null'], description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none" },
   latency: {
     type: ['object', 'null'],
-    description: 'Milliseconds to the first byte, of the newest calls; null before the first',
+    description: 'Milliseconds to the first byte, of the newest calls since this gateway started; null before the first',
     properties: { p50: { type: 'number' }, p95: { type: 'number' } },
   },
   throughput: {
     type: ['object', 'null'],
-    description: 'Completion tokens per second, of the newest calls; null before the first',
+    description: 'Completion tokens per second, of the newest calls since this gateway started; null before the first',
     properties: { p50: { type: 'number' } },
   },
-  requests: { type: 'integer', description: 'Calls since this gateway started' },
+  requests: { type: 'integer', description: 'Calls ever' },
   flags: flagsSchema,
   compliance: {
     type: 'number',
