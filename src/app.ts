@@ -168,7 +168,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       catalog,
       node: { id: randomUUID(), url: peerListener?.url ?? null },
       now,
-      graceMs: config.tunnel.graceMs,
+      ...config.tunnel,
       reservedNames: config.services.map(({ service }) => service.providerName),
       onError: (error) => logger.warn({ err: error }, 'the registry of providers cannot reach the database; what is known stands for now'),
       onRestored: () => logger.info('the registry of providers reaches the database again'),

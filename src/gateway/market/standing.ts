@@ -1,6 +1,7 @@
 import type { Offer } from '../call.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Health, OfferStats } from '../routing/router.ts';
+import { viewRaise, type RaiseView } from './price-view.ts';
 
 /** What tells how offers stand: the calls of the gateways of this database, and who is connected to any gateway. */
 export interface Standings {
@@ -20,6 +21,7 @@ export interface StandingView {
   readonly requests: number;
   readonly flags: Readonly<Record<string, number>>;
   readonly compliance: number;
+  readonly price_raised: RaiseView | null;
 }
 
 export function offerStatus(offer: Offer, { health, registry }: Standings): OfferStatus {
@@ -37,6 +39,7 @@ export function viewStanding(offer: Offer, standings: Standings): StandingView {
     requests,
     flags,
     compliance: standings.health.compliance(offer),
+    price_raised: viewRaise(offer),
   };
 }
 
@@ -50,6 +53,13 @@ export const flagsSchema = {
   type: 'object',
   additionalProperties: { type: 'integer' },
   description: 'How often its replies broke the rules, by rule, such as `usage_missing`',
+} as const;
+
+export const raisedSchema = {
+  type: ['object', 'null'],
+  description:
+    'The price more than doubled: what it was before, as in `pricing`, and from when on calls need no `max_cost` or `max_price` to accept the new one; null without such a raise',
+  properties: { before: { type: 'object', additionalProperties: true }, effective_at: { type: 'string', description: 'RFC 3339' } },
 } as const;
 
 /** Properties of a StandingView, for the schema of what it is part of. */
@@ -73,4 +83,5 @@ export const standingProperties = {
     description:
       "1 when the replies of the last hour were in order, towards 0 the more of them were flagged; a provider's weight falls with its square",
   },
+  price_raised: raisedSchema,
 } as const;

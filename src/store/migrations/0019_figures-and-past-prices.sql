@@ -14,3 +14,6 @@ CREATE INDEX offer_figures_changed ON offer_figures (changed_at);
 -- Partial: minutes age fast, and are removed by their time.
 CREATE INDEX offer_figures_minutes ON offer_figures (minute) WHERE minute > 0;
 CREATE INDEX offer_figures_totals ON offer_figures (changed_at) WHERE minute = 0;
+
+-- JSON array: what services cost that were raised or taken back lately. A price that jumps is known by it.
+ALTER TABLE provider_registrations ADD COLUMN past_prices TEXT NOT NULL DEFAULT '[]';
