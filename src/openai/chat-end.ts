@@ -1,6 +1,6 @@
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
 import { GatewayError } from '#gateway/replies';
-import { claimedCompletion, measureUsage, readUsage, type ChatUsage, type Output, type UsageBounds } from './chat-usage.ts';
+import { claimedCompletion, cutUsage, measureUsage, readUsage, type ChatUsage, type Output, type UsageBounds } from './chat-usage.ts';
 
 /** What a reader knows of its call. */
 export interface ReplyContext extends UsageBounds {
@@ -56,11 +56,10 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
   return toEnd(produced, usage, free ? 'free' : 'complete', false, produced.malformed ? [...usage.flags, 'malformed_reply'] : usage.flags);
 }
 
-/** The end of a reply that was cut: by what the provider claimed before, else by what was counted. Free when nothing was produced. */
+/** The end of a reply that was cut: by what the provider claimed of it, else by what was counted. Free when nothing was produced. */
 export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
-  const claimed = readUsage(produced.claim, context, produced);
-  const usage = claimed.usage ? claimed : measureUsage(context, produced);
-  const end = toEnd(produced, usage, usage.usage ? 'cut' : 'free', usage !== claimed, usage.flags);
+  const usage = cutUsage(produced.claim, context, produced);
+  const end = toEnd(produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
   return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail };
 }

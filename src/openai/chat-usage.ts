@@ -91,6 +91,25 @@ export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   };
 }
 
+/** Text of at most so many times the tokens that a claim says, by the usual bytes of a token, is what the claim is of. */
+const CLAIM_BEHIND_MAX = 2;
+
+/**
+ * What a reply that was cut used. A claim in the middle of a stream may be of its beginning: some servers send zeros, or the prompt alone, until the end.
+ * Such a claim is not below what was delivered. `estimated`: measured, at least in part.
+ */
+export function cutUsage(claim: unknown, bounds: UsageBounds, output: Output): ChatUsage & { readonly estimated: boolean } {
+  const claimed = readUsage(claim, bounds, output);
+  const measuredUsage = measureUsage(bounds, output);
+  if (claimed.usage === null) return { ...measuredUsage, estimated: true };
+  const { prompt: saidPrompt = 0n, completion: said = 0n } = claimed.usage;
+  const { prompt, completion } = measured(bounds, output);
+  if (BigInt(completion) <= said * BigInt(CLAIM_BEHIND_MAX)) return { ...claimed, estimated: false };
+  const promptTokens = saidPrompt > 0n ? Number(saidPrompt) : prompt;
+  const tokens = Math.max(Number(said), completion);
+  return { usage: toUsage(promptTokens, tokens, bounds.size), flags: claimed.flags, shown: shownMeasured(promptTokens, tokens), estimated: true };
+}
+
 /** Completion tokens of a valid claim; null when there is none. */
 export function claimedCompletion(claim: unknown): number | null {
   return parseClaim(claim)?.completion ?? null;

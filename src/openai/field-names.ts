@@ -1,8 +1,3 @@
-/** A name without case, `_` and `-`: servers spell `max_new_tokens`, `maxNewTokens` and `max-new-tokens` for one thing. */
-export function plainName(field: string): string {
-  return field.toLowerCase().replaceAll(/[_-]/g, '');
-}
-
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/).filter((word) => word !== ''));
 
 /** Fields that speak to the gateway, which does what they ask. `usage` asks for the usage that every reply has. `__proto__` would be copied as a prototype. */
@@ -26,7 +21,7 @@ export const PUBLISHED = words(`
   guided_json guided_regex guided_choice guided_grammar structured_outputs grammar json_schema regex ebnf structural_tag
 `);
 
-/** Plain names of the cap of a completion at servers of every kind. `max_length` counts the prompt too at some, the rest the output alone. */
+/** Folded names (`foldName`) of the cap of a completion at servers of every kind. `max_length` counts the prompt too at some, the rest the output alone. */
 export const CAPS = words(`
   maxtokens maxcompletiontokens maxoutputtokens maxnewtokens maxnewtoken npredict numpredict maxlength maxlen
   maxgenlen maxgenlength maxgenerationlength maxgentokens maxgeneratedtokens maxgenerationtokens
@@ -35,29 +30,29 @@ export const CAPS = words(`
   outputlength outputlen outputtokens requestoutputlen numtokens ntokens genamt maxcompletionlength maxcompletion
 `);
 
-/** Plain names of what makes a server work on more completions than `n` says, which alone is priced. */
+/** Folded names of what makes a server work on more completions than `n` says, which alone is priced. */
 export const MORE_COMPLETIONS = words(`
   bestof usebeamsearch numbeams beamwidth beamsize numreturnsequences numcompletions ncompletions ncmpl nchoices
   candidatecount numcandidates numgenerations numsamples samplecount
 `);
 
-/** Plain names of the least output, which some servers put above the cap. */
+/** Folded names of the least output, which some servers put above the cap. */
 export const MINIMA = words(`mintokens minnewtokens minlength minoutputtokens mincompletiontokens mingenlen minpredict`);
 
-/** Plain names of the bound of reasoning, which some servers count beside the cap. */
+/** Folded names of the bound of reasoning, which some servers count beside the cap. */
 export const REASONING_BOUNDS = words(`
   budgettokens thinkingbudget thinkingbudgettokens thinkingtokens maxthinkingtokens reasoningbudget reasoningtokens
   maxreasoningtokens reasoningmaxtokens
 `);
 
-/** Plain names of what is paid for beside tokens, or gives a call a rank. No model of a provider that dials in gets them by `forward = "all"`. */
+/** Folded names of what is paid for beside tokens, or gives a call a rank. No model of a provider that dials in gets them by `forward = "all"`. */
 export const COSTLY = words(`
   servicetier priority speed prediction background deferred
   websearchoptions websearch searchparameters searchoptions enablesearch forcedsearch searchcontextsize
   lora loras lorarequest loraadapter loraname loraid adapterid adaptersource promptlogprobs echo
 `);
 
-/** Plain names of what sends a call elsewhere, with other keys, or runs what the consumer wrote. No model gets them by `forward = "all"`. */
+/** Folded names of what sends a call elsewhere, with other keys, or runs what the consumer wrote. No model gets them by `forward = "all"`. */
 export const REDIRECTING = words(`
   apibase baseurl apikey apiversion apitype organization deploymentid customllmprovider modellist userconfig fallbacks
   contextwindowfallbacks mockresponse mocktoolcalls mocktimeout mockdelay extraheaders headers extraquery

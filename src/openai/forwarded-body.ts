@@ -1,4 +1,4 @@
-import type { Offer } from '#gateway';
+import { foldName, type Offer } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
 import {
   CAPS,
@@ -7,7 +7,6 @@ import {
   FOR_THE_GATEWAY,
   MINIMA,
   MORE_COMPLETIONS,
-  plainName,
   PUBLISHED,
   REASONING_BOUNDS,
   REDIRECTING,
@@ -49,7 +48,7 @@ export function forwardedBody(asked: ChatBody, offer: Offer, completionCap: numb
 
 /** An unpublished field as it goes to `offer`; undefined, and its name among `dropped`, where it does not. */
 function other(offer: Offer, field: string, value: unknown, cap: number, dropped: string[]): unknown {
-  const name = plainName(field);
+  const name = foldName(field);
   const sent = goes(offer, field, name) ? bounded(field, name, value, cap, dropped, listed(offer, field)) : undefined;
   if (sent === undefined) dropped.push(field);
   return sent;
@@ -85,7 +84,7 @@ function inside(path: string, value: Json, cap: number, dropped: string[]): Json
   let changed = false;
   for (const [key, member] of Object.entries(value)) {
     const before = dropped.length;
-    const sent = bounded(`${path}.${key}`, plainName(key), member, cap, dropped);
+    const sent = bounded(`${path}.${key}`, foldName(key), member, cap, dropped);
     if (sent === undefined) dropped.push(`${path}.${key}`);
     else kept.push([key, sent]);
     changed ||= sent !== member || dropped.length > before;
@@ -96,7 +95,7 @@ function inside(path: string, value: Json, cap: number, dropped: string[]): Json
 function boundedReasoning(value: unknown, cap: number): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const given = value as Json;
-  const asks = Object.keys(given).filter((key) => CAPS.has(plainName(key)) || REASONING_BOUNDS.has(plainName(key)));
+  const asks = Object.keys(given).filter((key) => CAPS.has(foldName(key)) || REASONING_BOUNDS.has(foldName(key)));
   return asks.length === 0 ? value : { ...given, ...Object.fromEntries(asks.map((key) => [key, atMost(given[key], cap)])) };
 }
 

@@ -183,3 +183,36 @@ test('after all of these nothing is held against the provider, and the next call
   expect((await call(false)).generation).toMatchObject({ outcome: 'complete' });
   expect(await uptime()).toBe(1);
 });
+
+test.each([
+  ['the prompt alone', { prompt_tokens: 10, completion_tokens: 0, total_tokens: 10 }, 10],
+  ['zeros', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, null],
+  ['the first token', { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 }, 10],
+])('a claim of %s at the beginning of a stream does not make the rest of it free', async (_name, usage, prompt) => {
+  const withUsage = `data: ${JSON.stringify({ id: 'up', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: WORD } }], usage })}\n\n`;
+  answer = (response) => goOn(beginStream(response), withUsage, word);
+  const { text, generation } = await call(true);
+  const words = text.split(WORD).length - 1;
+  expect(words).toBeGreaterThan(3);
+  expect(generation).toMatchObject({ outcome: 'cut', estimated: true, tokens_completion: words * 2 });
+  if (prompt !== null) expect(generation.tokens_prompt).toBe(prompt);
+  else expect(generation.tokens_prompt).toBeGreaterThan(0);
+  expect(generation.cost_micro_usdc).toBeGreaterThanOrEqual(words * 2);
+});
+
+test('a running claim of an honest provider is what is charged', async () => {
+  let said = 0;
+  const running = () => {
+    said += 3;
+    const usage = { prompt_tokens: 7, completion_tokens: said, total_tokens: 7 + said };
+    return `data: ${JSON.stringify({ id: 'up', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: WORD } }], usage })}\n\n`;
+  };
+  answer = (response) => {
+    beginStream(response);
+    const timer = setInterval(() => response.write(running()), 20);
+    response.on('close', () => clearInterval(timer));
+  };
+  const { text, generation } = await call(true);
+  const words = text.split(WORD).length - 1;
+  expect(generation).toMatchObject({ outcome: 'cut', estimated: false, tokens_prompt: 7, tokens_completion: words * 3 });
+});

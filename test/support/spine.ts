@@ -109,6 +109,7 @@ export interface Generation {
   readonly provider: string | null;
   readonly provider_name: string | null;
   readonly cost_micro_usdc: number;
+  readonly fee_micro_usdc: number;
   readonly tokens_prompt: number;
   readonly tokens_completion: number;
   readonly estimated: boolean;

@@ -25,7 +25,7 @@ export const A2A_GATEWAY_ERRORS = {
   permission_denied: { code: -32012, rpcStatus: 403, status: 403, canonical: 'PERMISSION_DENIED', reason: 'PERMISSION_DENIED' },
   invalid_model: { code: -32013, rpcStatus: 200, status: 404, canonical: 'NOT_FOUND', reason: 'INVALID_MODEL' },
   not_found: { ...A2A_ERRORS.TaskNotFound, rpcStatus: 200 },
-  method_not_allowed: { ...A2A_ERRORS.UnsupportedOperation, rpcStatus: 405, status: 405 },
+  method_not_allowed: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 405 },
   idempotency_conflict: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'IDEMPOTENCY_CONFLICT' },
   payload_too_large: { code: -32015, rpcStatus: 413, status: 413, canonical: 'OUT_OF_RANGE', reason: 'PAYLOAD_TOO_LARGE' },
   unprocessable: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 422 },

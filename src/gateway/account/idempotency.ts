@@ -76,7 +76,7 @@ const TO_FREE_MAX = 10_000;
 
 const BEGIN = loadStatement(import.meta.url, './sql/begin-idempotency.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-idempotency.sql');
-const SERVICES = loadStatement(import.meta.url, './sql/find-services-of-call.sql');
+const SERVICES = loadStatement(import.meta.url, './sql/find-called-names.sql');
 const FINISH = loadStatement(import.meta.url, './sql/finish-idempotency.sql');
 const ABANDON = loadStatement(import.meta.url, './sql/abandon-idempotency.sql');
 const END_RUNNING = loadStatement(import.meta.url, './sql/end-running-idempotency.sql');

@@ -43,7 +43,7 @@ test(
     const spine = await startSpine({
       now: () => Date.now() + clock.ahead,
       credit: '1000',
-      toml: `${UNHURRIED}\n[billing]\nsweep_ms = 500\n[tasks]\nlook_ms_max = 1000\nretention_ms = ${RETENTION_MS}\n${agentBlock({ name: 'direct/agent', endpoint: agent.url, provider: 'Direct' })}`,
+      toml: `${UNHURRIED}listens_max = 1000\n[billing]\nsweep_ms = 500\n[tasks]\nlook_ms_max = 1000\nretention_ms = ${RETENTION_MS}\n${agentBlock({ name: 'direct/agent', endpoint: agent.url, provider: 'Direct' })}`,
     });
     onTestFinished(() => spine.stop());
     const proxy = await dialIn({ router: spine.origin, services: agentBlock({ name: 'tunnel/agent', endpoint: agent.url, provider: 'Tunnel' }) });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { wellFormedText } from '../../../src/gateway/json/well-formed.ts';
 import { object, value } from '../../gateway/json/json-text.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
 
@@ -78,7 +79,8 @@ test('a request goes out as it was written', async () => {
       });
       const text = await response.text();
       expect(text).toMatch(/^\{"jsonrpc":"2.0","id":1.0,"result"/);
-      expect(server.asked.at(-1)!.text).toBe(body);
+      // Halves of characters are no text: they are repaired.
+      expect(server.asked.at(-1)!.text).toBe(wellFormedText(Buffer.from(body)));
     }),
     { numRuns: runs },
   );

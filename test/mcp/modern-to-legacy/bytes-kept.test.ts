@@ -20,17 +20,17 @@ test('a request goes out with its own characters, less the envelope', async () =
   const bridge = await startBridge(server.url);
   const send = (meta: string, more = '') =>
     bridge.raw(
-      `{"params" : { ${more}"name":"t",  "arguments":{"n":1.0,"big":12345678901234567890,"é":"\\u00e9"},"_meta":{${meta}} , "x":[ ] },"method":"tools/call","id":"a\\u0062","jsonrpc":"2.0","own":1e3}`,
+      `{"params" : { ${more}"name":"t",  "arguments":{"n":1.0,"big":12345678901234567890,"é":"\\u00e9"},"_meta":{${meta}} , "x":[ ] },"method":"tools/call","id":"a\\u0062","jsonrpc":"2.0"}`,
       headers('tools/call', 't'),
     );
   await (await send(ENVELOPE)).text();
   await (await send(`"mine": {"a" :1}, ${ENVELOPE},"progressToken":"p"`, '"inputResponses":{"k":{}},')).text();
   const sent = called(server).map(({ text }) => text);
   expect(sent[0]).toBe(
-    '{"params" : { "name":"t",  "arguments":{"n":1.0,"big":12345678901234567890,"é":"\\u00e9"} , "x":[ ] },"method":"tools/call","id":1,"jsonrpc":"2.0","own":1e3}',
+    '{"params" : { "name":"t",  "arguments":{"n":1.0,"big":12345678901234567890,"é":"\\u00e9"} , "x":[ ] },"method":"tools/call","id":1,"jsonrpc":"2.0"}',
   );
   expect(sent[1]).toBe(
-    '{"params" : { "name":"t",  "arguments":{"n":1.0,"big":12345678901234567890,"é":"\\u00e9"},"_meta":{"mine": {"a" :1},"progressToken":2} , "x":[ ] },"method":"tools/call","id":2,"jsonrpc":"2.0","own":1e3}',
+    '{"params" : { "name":"t",  "arguments":{"n":1.0,"big":12345678901234567890,"é":"\\u00e9"},"_meta":{"mine": {"a" :1},"progressToken":2} , "x":[ ] },"method":"tools/call","id":2,"jsonrpc":"2.0"}',
   );
   expect(await bridge.faults()).toEqual([]);
 });
@@ -54,7 +54,7 @@ test('a bare client gets the result alone, with its own characters', async () =>
   const result = '{"tools":[{"name":"t","inputSchema":{},"x":1.0}]}';
   const server = await resulting(result);
   const bridge = await startBridge(server.url);
-  const reply = await bridge.raw('{"jsonrpc":"2.0","id":1,"method":"tools/list","own":true}', { accept: 'application/json' });
+  const reply = await bridge.raw('{"jsonrpc":"2.0","id":1,"method":"tools/list"}', { accept: 'application/json' });
   expect(await reply.text()).toBe(`{ "result" : ${result}, "id" : 1, "jsonrpc":"2.0" }`);
-  expect(called(server)[0]?.text).toBe('{"jsonrpc":"2.0","id":1,"method":"tools/list","own":true}');
+  expect(called(server)[0]?.text).toBe('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
 });
