@@ -36,6 +36,7 @@ import {
   createUpstream,
   GatewayError,
   offersFromConfig,
+  openKeptFigures,
   withFirstSeen,
   pricesOf,
   referenceRoutes,
@@ -167,7 +168,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       catalog,
       node: { id: randomUUID(), url: peerListener?.url ?? null },
       now,
-      graceMs: config.tunnel.graceMs,
+      ...config.tunnel,
       reservedNames: config.services.map(({ service }) => service.providerName),
       onError: (error) => logger.warn({ err: error }, 'the registry of providers cannot reach the database; what is known stands for now'),
       onRestored: () => logger.info('the registry of providers reaches the database again'),
@@ -193,8 +194,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const policies = createRatePolicies(config.limits);
 
     const present = ({ endpoint }: Offer) => endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null;
-    const health = createHealth({ now: elapsed, cooldownMs: config.upstream.cooldownMs, present });
+    const health = createHealth({ now: elapsed, epochOffsetMs: now() - elapsed(), cooldownMs: config.upstream.cooldownMs, present });
     registry.onReturned(health.returned);
+    const onUnsaved = (error: Error) => logger.warn({ err: error }, 'the figures of offers cannot be saved; they are saved later');
+    const keptFigures = await openKeptFigures({ database, figures: health, now, onError: onUnsaved });
+    cleanUp.push(() => keptFigures.close());
     const arrivals = createArrivals({ present, onReturned: registry.onReturned, waitMs: config.tunnel.waitMs });
     cleanUp.push(() => arrivals.close());
     const router = createRouter({ health, random, ...config.upstream, now: elapsed });
@@ -265,7 +269,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const idempotency = createIdempotency(database, { ...config.limits, now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
     if (database.engine === 'sqlite') await idempotency.endRunning();
-    const sweeper = openSweeper({ ledger, swept: [idempotency, nonces], everyMs: config.billing.sweepMs, logger, now });
+    const sweeper = openSweeper({ ledger, swept: [idempotency, nonces, keptFigures], everyMs: config.billing.sweepMs, logger, now });
     cleanUp.push(() => sweeper.close());
 
     const audited = () => auditWithJournal(config, database, { now });

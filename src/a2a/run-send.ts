@@ -2,10 +2,9 @@ import {
   pinned,
   GatewayError,
   isObject,
-  MoneyError,
   NO_PREFERENCES,
   ownerOf,
-  parseUsd,
+  parseMaxCost,
   PaymentNeeded,
   toGatewayError,
   wasCharged,
@@ -203,13 +202,7 @@ export function budgetOf({ params, maxCost }: Ask): MicroUsd | null {
   const said = isObject(metadata) ? metadata[MAX_COST] : undefined;
   const value = said ?? maxCost;
   if (value === null || value === undefined) return null;
-  try {
-    if (typeof value === 'string' || typeof value === 'number') return parseUsd(value, said === undefined ? 'x-max-cost' : MAX_COST);
-  } catch (error) {
-    if (!(error instanceof MoneyError)) throw error;
-    throw new GatewayError('invalid_request', error.message, { param: MAX_COST, cause: error });
-  }
-  throw new GatewayError('invalid_request', `${MAX_COST} must be an amount of USD, such as "0.25"`, { param: MAX_COST });
+  return parseMaxCost(value, said === undefined ? 'x-max-cost' : MAX_COST);
 }
 
 /** Whether an error says that the caller has to pay before the call is made. */

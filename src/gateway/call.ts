@@ -103,7 +103,12 @@ export interface Offer {
   readonly agent: AgentFacts | null;
   /** Facts of an image or video offer; null on other primitives. */
   readonly media: MediaFacts | null;
+  /** Its price jumped lately: what it cost before, and until when (epoch milliseconds) calls have to accept the new one. */
+  readonly raised?: { readonly until: number; readonly was: PricedOffer };
 }
+
+/** All of an offer that decides what a call costs. */
+export type PricedOffer = Pick<Offer, 'price' | 'variants' | 'priceCap' | 'agent'>;
 
 export interface ModelFacts {
   /** The model's name at the upstream API. */

@@ -185,6 +185,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
       graceMs: values['tunnel.grace_ms'],
       waitMs: values['tunnel.wait_ms'],
       servicesMax: values['tunnel.services_max'],
+      priceNoticeMs: values['tunnel.price_notice_ms'],
       connectionsPerAddressMax: values['tunnel.connections_per_address_max'],
     },
     cluster: {

@@ -156,6 +156,8 @@ export interface TunnelConfig {
   readonly graceMs: number;
   readonly waitMs: number;
   readonly servicesMax: number;
+  /** How long calls have to accept a price that jumped; 0 for never. */
+  readonly priceNoticeMs: number;
   /** Proxies from one client network. */
   readonly connectionsPerAddressMax: number;
 }

@@ -10,6 +10,7 @@ import type { CallObserver } from './observe/observer.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
+import { refuseRaise } from './routing/refuse-raise.ts';
 import type { Health, Router } from './routing/router.ts';
 
 /** What a protocol hands to the pipeline: neutral facts and its native exchange. */
@@ -41,6 +42,8 @@ export interface CallRequest {
    * agent may spend of its own. A call that nothing can be made under has no use for one.
    */
   readonly budget?: MicroUsd | null;
+  /** The consumer named the most that the call may cost, so that it accepts a price that jumped; default where it has a `budget`. */
+  readonly capped?: boolean;
   /** Wall-clock limit of the whole call; default the configured one. */
   readonly timeoutMs?: number;
   /**
@@ -152,6 +155,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const quote = (offer: Offer): Candidate | null => {
         try {
           const price = request.price?.(offer) ?? offer.price;
+          if (offer.raised !== undefined && !request.free) refuseRaise(offer, request, price.rates, now);
           return { offer, price, estimate: request.free ? 0n : estimate(price, request.estimate(offer)) };
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;

@@ -122,6 +122,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
           traceparent: traceOf(knock.headers, asked),
           wantsReceipt: own.wantsReceipt,
           idempotencyKey: own.idempotencyKey,
+          maxCost: own.maxCost,
           payment,
           target,
         },

@@ -7,7 +7,9 @@ import {
   GatewayError,
   isObject,
   type JsonObject,
+  type MicroUsd,
   parseIdempotencyKey,
+  parseMaxCost,
   parseMessage,
   type RequestMessage,
   type Seals,
@@ -87,6 +89,7 @@ export function createStandalone({ runTurn, readPaid, seals, receipts }: Standal
         traceparent: traceOf(headers, asked),
         wantsReceipt: own.wantsReceipt,
         idempotencyKey: own.idempotencyKey,
+        maxCost: own.maxCost,
         payment,
         target: service,
       },
@@ -106,6 +109,8 @@ function ruleOf(client: Standalone['client'], method: string): MethodRule {
 
 /** What a request says to the gateway itself. */
 export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
+  /** Most that a billed call may cost; null without a bound. */
+  readonly maxCost: MicroUsd | null;
   readonly message: RequestMessage;
   /** As it came; undefined without one. */
   readonly payment: unknown;
@@ -115,6 +120,7 @@ export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotency
 export function ownMeta(asked: RequestMessage, headers: IncomingHttpHeaders, receipts: Config['billing']['receipts']): OwnMeta {
   const meta = isObject(asked.params?.['_meta']) ? asked.params['_meta'] : null;
   const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
+  const maxCost = meta?.['tollgate/max_cost'] ?? headers['x-max-cost'];
   const receipt = headers['x-receipt'];
   const there = meta !== null && OURS.some((name) => Object.hasOwn(meta, name));
   const message = there ? parseMessage(withoutMeta(asked.text, OURS)) : asked;
@@ -123,6 +129,7 @@ export function ownMeta(asked: RequestMessage, headers: IncomingHttpHeaders, rec
     message,
     wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,
     idempotencyKey: key === undefined ? null : parseIdempotencyKey(key),
+    maxCost: maxCost === undefined ? null : parseMaxCost(maxCost, 'max_cost'),
     payment: meta?.[X402.payment],
   };
 }

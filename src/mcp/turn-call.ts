@@ -1,9 +1,11 @@
 import {
+  capCost,
   pinned,
   type Caller,
   type CallRequest,
   GatewayError,
   LISTEN_MS,
+  type MicroUsd,
   NO_PREFERENCES,
   type Offer,
   type PaymentSlip,
@@ -26,6 +28,8 @@ export interface TurnCall {
   readonly requestId: string;
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;
+  /** The most that the call may cost; default without bound. */
+  readonly maxCost?: MicroUsd | null;
   /** The payment that came with it; default none. */
   readonly payment?: PaymentSlip | null;
   /** Names that `prepare` resolves; the pinned form of a session's or a continuation's offer. */
@@ -37,7 +41,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
   const { message, caller, continued } = turn;
   const billed = request.rule.billing === 'billed';
   const tool = billed ? toolOf(message) : null;
-  return {
+  const call: CallRequest = {
     primitive: 'tool',
     caller,
     requestId: request.requestId,
@@ -65,6 +69,8 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     ...(request.payment ? { payment: request.payment } : {}),
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
+  const { maxCost = null } = request;
+  return billed && maxCost !== null ? capCost(call, maxCost, 'max_cost') : call;
 }
 
 /** A stream that only listens is ended before the clock of its call ends it. */

@@ -17,7 +17,7 @@ test('a proxy started again with other prices: calls that run keep the old ones,
 
   const stopped = before.proxy.close();
   const after = await world.supply('Pricey', { wallet: before.proxy.wallet, prompt: 30, completion: 40 });
-  const dear = await spine.post('/chat/completions', askTunnel('!tokens:5'));
+  const dear = await spine.post('/chat/completions', askTunnel('!tokens:5', { max_cost: 1 }));
   await dear.text();
   expect(await spine.generation(dear.headers.get('x-generation-id'))).toMatchObject({
     state: 'settled',
@@ -69,7 +69,7 @@ test('other prices registered on the same connection: the same', async () => {
   const calls: Promise<Response>[] = [];
   for (const [index, price] of prices.entries()) {
     expect(await peer.register(documentOf(TUNNEL_MODEL, 'Pricey', price))).toMatchObject({ type: 'registered', revision: index + 1 });
-    calls.push(spine.post('/chat/completions', askTunnel('hello hello', { max_tokens: 20 })));
+    calls.push(spine.post('/chat/completions', askTunnel('hello hello', { max_tokens: 20, max_cost: 10 })));
     await until(() => answers.length === index + 1);
   }
   for (const answer of answers) answer();

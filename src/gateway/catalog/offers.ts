@@ -1,6 +1,8 @@
 import { priceId, type Price, type Rates } from '#billing';
 import type { Endpoint, Offer, Provider } from '../call.ts';
 import type { Service, ServiceConfig } from '../config.ts';
+import { atPrices } from '../registry/past-prices.ts';
+import type { RegisteredService } from '../registry/registry.ts';
 import { servicePath } from '../tunnel/wire.ts';
 
 export interface OffersFromConfigOptions {
@@ -23,12 +25,16 @@ export function offersFromConfig(services: readonly ServiceConfig[], { providerI
 }
 
 /** A service that a provider's proxy registered, as an offer that is reached through its tunnel. */
-export function offerOfTunnel(service: Service, provider: string, createdAt: number): Offer {
-  return toOffer(service, {
+export function offerOfTunnel({ service, createdAt, raised }: RegisteredService, provider: string): Offer {
+  const where = {
     provider: { id: provider, name: service.providerName },
     endpoint: { kind: 'tunnel', provider, basePath: servicePath(service.primitive, service.name) },
     createdAt,
-  });
+  } as const;
+  const offer = toOffer(service, where);
+  if (!raised) return offer;
+  const { price, variants, priceCap, agent } = toOffer(atPrices(service, raised.was), where);
+  return { ...offer, raised: { until: raised.until, was: { price, variants, priceCap, agent } } };
 }
 
 /** The direct form of an offer's name: what a consumer pins it by. */
@@ -38,6 +44,9 @@ export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
 
 /** The direct form of an offer by its id, which begins with the primitive. */
 export const pinned = (offerId: string): string => offerId.slice(offerId.indexOf('/') + 1);
+
+/** The public key of the provider of an offer, by the offer's id. */
+export const providerOf = (offerId: string): string => pinned(offerId).split(':', 1)[0]!;
 
 function toOffer(service: Service, where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number }): Offer {
   const price = (rates: Rates): Price => ({ id: priceId(where.provider.id, service.name, rates), rates });

@@ -5,7 +5,13 @@ import { HOUR_MS, MIB } from '../config-units.ts';
 
 /** Options of `[billing]`: money of calls. */
 export const BILLING_OPTIONS = {
-  'billing.fee_bps': whole({ min: 0, max: 10_000, default: 0, meaning: "Operator's fee in basis points of what a call costs; 100 is one percent." }),
+  'billing.fee_bps': whole({
+    min: 0,
+    max: 10_000,
+    default: 0,
+    meaning:
+      "Operator's fee in basis points of what a call costs; 100 is one percent. What is less than a micro-USD is rounded so that it comes out right over many calls.",
+  }),
   'billing.drain_ms': whole({
     min: 0,
     max: HOUR_MS,

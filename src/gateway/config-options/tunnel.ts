@@ -28,7 +28,12 @@ export const TUNNEL_OPTIONS = {
     meaning: 'How long a call that nobody else can serve waits for its provider to dial in again.',
   }),
   'tunnel.services_max': whole({ min: 1, max: 10_000, default: 1_000, meaning: 'Most services of one provider.' }),
-
+  'tunnel.price_notice_ms': whole({
+    min: 0,
+    max: 24 * HOUR_MS,
+    default: 10 * MINUTE_MS,
+    meaning: 'How long a price of a provider that more than doubled has to be accepted by each call, with `max_cost` or `max_price`. 0: not at all.',
+  }),
   'tunnel.connections_per_address_max': whole({
     min: 1,
     max: 10_000,

@@ -13,8 +13,8 @@ import { dateOf, dayRangeSchema, parseDayRange, type DayRange } from './day-rang
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import { compare } from './listings.ts';
 import { pricingSchema } from './market-schema.ts';
-import { viewPrice, type PriceView } from './price-view.ts';
-import { flagsSchema, offerStatus, statusSchema, type OfferStatus, type Standings } from './standing.ts';
+import { viewPrice, viewRaise, type PriceView, type RaiseView } from './price-view.ts';
+import { flagsSchema, offerStatus, raisedSchema, statusSchema, type OfferStatus, type Standings } from './standing.ts';
 
 export interface OwnPagesDeps extends Standings {
   readonly admit: Pipeline['admit'];
@@ -81,13 +81,26 @@ const servicesProperties = {
     type: 'array',
     items: {
       type: 'object',
-      required: ['name', 'display_name', 'description', 'primitive', 'pricing', 'listed_since', 'status', 'compliance', 'last_hour', 'flags'],
+      required: [
+        'name',
+        'display_name',
+        'description',
+        'primitive',
+        'pricing',
+        'price_raised',
+        'listed_since',
+        'status',
+        'compliance',
+        'last_hour',
+        'flags',
+      ],
       properties: {
         name: { type: 'string' },
         display_name: { type: 'string' },
         description: { type: 'string' },
         primitive,
         pricing: pricingSchema,
+        price_raised: raisedSchema,
         listed_since: { type: 'string', description: 'When you first registered it' },
         status: statusSchema,
         compliance: {
@@ -97,7 +110,7 @@ const servicesProperties = {
         },
         last_hour: {
           type: 'object',
-          description: "This gateway's calls of the last hour",
+          description: 'Calls of the last hour',
           required: ['requests', 'failures', 'flags'],
           properties: {
             requests: { type: 'integer' },
@@ -105,7 +118,7 @@ const servicesProperties = {
             flags: { type: 'integer', description: 'How often replies broke the rules' },
           },
         },
-        flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, since this gateway started' },
+        flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, ever' },
       },
     },
   },
@@ -204,6 +217,7 @@ interface OwnService {
   readonly description: string;
   readonly primitive: Primitive;
   readonly pricing: PriceView;
+  readonly price_raised: RaiseView | null;
   readonly listed_since: string;
   readonly status: OfferStatus;
   readonly compliance: number;
@@ -211,9 +225,10 @@ interface OwnService {
   readonly flags: Readonly<Record<string, number>>;
 }
 
-function viewService({ service, createdAt }: RegisteredService, provider: string, standings: Standings): OwnService {
+function viewService(registered: RegisteredService, provider: string, standings: Standings): OwnService {
+  const { service, createdAt } = registered;
   // Made anew, as what is registered is in the catalogue only while its provider is there.
-  const offer = offerOfTunnel(service, provider, createdAt);
+  const offer = offerOfTunnel(registered, provider);
   const { lastHour, flags } = standings.health.stats(offer);
   return {
     name: service.name,
@@ -221,6 +236,7 @@ function viewService({ service, createdAt }: RegisteredService, provider: string
     description: service.description,
     primitive: service.primitive,
     pricing: viewPrice(offer),
+    price_raised: viewRaise(offer),
     listed_since: iso(createdAt),
     status: offerStatus(offer, standings),
     compliance: standings.health.compliance(offer),

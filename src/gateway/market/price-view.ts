@@ -1,5 +1,5 @@
 import { ratesToUsd, toUsdNumber, type MicroUsd, type Price } from '#billing';
-import type { Offer, Primitive } from '../call.ts';
+import type { Offer, PricedOffer, Primitive } from '../call.ts';
 
 /** Prices as the catalogue shows them: JSON numbers of USD, named as in a provider's file. */
 export type PriceView = ModelPrice | ToolPrice | AgentPrice | ImagePrice | VideoPrice;
@@ -48,7 +48,7 @@ export interface VideoPrice {
   readonly audio_multiplier: number;
 }
 
-type Priced = Pick<Offer, 'price' | 'variants' | 'priceCap' | 'agent'>;
+type Priced = PricedOffer;
 
 const VIEWS = {
   model: viewModelPrice,
@@ -61,6 +61,17 @@ const VIEWS = {
 /** What a call of the offer costs. */
 export function viewPrice(offer: Pick<Offer, 'primitive'> & Priced): PriceView {
   return VIEWS[offer.primitive](offer);
+}
+
+/** What an offer cost before its price jumped, and from when on (RFC 3339) calls need not accept the new one. */
+export interface RaiseView {
+  readonly before: PriceView;
+  readonly effective_at: string;
+}
+
+/** null where the price has not jumped lately. */
+export function viewRaise({ primitive, raised }: Offer): RaiseView | null {
+  return raised ? { before: viewPrice({ primitive, ...raised.was }), effective_at: new Date(raised.until).toISOString() } : null;
 }
 
 export function viewModelPrice({ price }: Priced): ModelPrice {

@@ -3,7 +3,7 @@ import { compare, listingsOf, primitivesOf, type Listing } from './listings.ts';
 import { viewPrice, type PriceView } from './price-view.ts';
 import { offerStatus, viewStanding, type Standings, type StandingView } from './standing.ts';
 
-/** A provider as everybody sees it: what it serves and how well, by this gateway's own calls. */
+/** A provider as everybody sees it: what it serves and how well. */
 export interface ProviderView<L = ListingView> {
   readonly id: string;
   readonly name: string;

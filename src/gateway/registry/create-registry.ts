@@ -19,6 +19,8 @@ export interface RegistryOptions {
   readonly graceMs: number;
   /** Provider names of the gateway's own configuration, which nobody may register. */
   readonly reservedNames?: readonly string[];
+  /** How long calls have to accept a price that jumped; default 0, never. */
+  readonly priceNoticeMs?: number;
   /** How often PostgreSQL is asked for changes. */
   readonly pollMs?: number;
   /** A gateway that is silent for so long counts as gone; many times `pollMs`. */

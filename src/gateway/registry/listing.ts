@@ -4,7 +4,7 @@ import type { Offer } from '../call.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { offerOfTunnel } from '../catalog/offers.ts';
 import type { RegisteredService } from './registry.ts';
-import { servicesFromText } from './stored-document.ts';
+import { registeredOf } from './stored-document.ts';
 
 /** The offers of providers with a tunnel, in the catalogue for as long as each is reachable, and for the grace time after. */
 export interface Listing {
@@ -60,8 +60,7 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
         for (const provider of group) if (listed.has(provider)) toLoad.add(provider);
         throw error;
       });
-      for (const [row] of found)
-        if (row) listing.put(row['provider'] as string, Number(row['revision']), servicesFromText(row['document'] as string));
+      for (const [row] of found) if (row) listing.put(row['provider'] as string, Number(row['revision']), registeredOf(row));
     }
   };
 
@@ -102,7 +101,7 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
 
 /** Services of a provider as the offers that the catalogue lists. */
 export function offersOf(provider: string, services: readonly RegisteredService[]): readonly Offer[] {
-  return services.map(({ service, createdAt }) => offerOfTunnel(service, provider, createdAt));
+  return services.map((registered) => offerOfTunnel(registered, provider));
 }
 
 /** Every price of the offers, for the price book. */

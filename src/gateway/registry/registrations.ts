@@ -3,7 +3,8 @@ import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
 import { ConnectionSuperseded, type Connection, type Registry } from './registry.ts';
-import { servicesFromText, servicesToText, withTimes } from './stored-document.ts';
+import { nextPastPrices, pastPricesFromText, pastPricesToText, withRaises } from './past-prices.ts';
+import { registeredOf, servicesFromText, servicesToText, withTimes } from './stored-document.ts';
 
 export interface RegistrationsOptions {
   readonly database: Pick<Database, 'query'>;
@@ -12,6 +13,8 @@ export interface RegistrationsOptions {
   readonly isOpen: (connection: Connection) => boolean;
   readonly now: () => number;
   readonly reservedNames?: readonly string[];
+  /** How long a price that jumped has to be accepted by calls; default 0, never. */
+  readonly priceNoticeMs?: number;
 }
 
 const FIND = loadStatement(import.meta.url, './sql/find-registration.sql');
@@ -29,7 +32,7 @@ export interface Registrations extends Pick<Registry, 'register' | 'registration
 
 /** What providers register, kept in the database. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { database, writes, listing, isOpen, now } = options;
+  const { database, writes, listing, isOpen, now, priceNoticeMs = 0 } = options;
   const reserved = new Set((options.reservedNames ?? []).map(keyOfName));
 
   return {
@@ -51,14 +54,18 @@ export function createRegistrations(options: RegistrationsOptions): Registration
 
         const text = found['document'] as string | null;
         const revision = Number(found['revision'] ?? 0);
-        const registered = withTimes(services, text === null ? [] : servicesFromText(text), now());
-        const newText = servicesToText(registered);
+        const before = text === null ? [] : servicesFromText(text);
+        const timed = withTimes(services, before, now());
+        const newText = servicesToText(timed);
+        const known = text === null ? [] : pastPricesFromText(found['past_prices'] as string);
         if (newText === text) {
-          listing.put(provider, revision, registered);
+          listing.put(provider, revision, withRaises(timed, known));
           return { revision };
         }
+        const past = nextPastPrices(known, before, services, { now: now(), noticeMs: priceNoticeMs });
+        const registered = withRaises(timed, past);
         const kept = name ?? (found['name'] as string | null);
-        const put = [provider, account, kept, kept === null ? null : keyOfName(kept), newText, now(), id, revision];
+        const put = [provider, account, kept, kept === null ? null : keyOfName(kept), newText, now(), id, revision, pastPricesToText(past)];
         const rows = await writes.submit(
           [
             { statement: PUT, params: put },
@@ -80,7 +87,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
       const [found] = await database.query(FIND, [provider, null]);
       if (!found || found['document'] === null) return null;
       return {
-        services: servicesFromText(found['document'] as string),
+        services: registeredOf(found),
         revision: Number(found['revision']),
         createdAt: Number(found['created_at']),
         updatedAt: Number(found['updated_at']),

@@ -1,4 +1,5 @@
 import type { Service } from '../config.ts';
+import type { Prices } from './past-prices.ts';
 
 /** A proxy's connection to this gateway. */
 export interface Connection {
@@ -37,6 +38,8 @@ export interface RegisteredService {
   readonly service: Service;
   /** When the provider first registered a service of this primitive and name. */
   readonly createdAt: number;
+  /** Its price jumped: what it cost before, and until when (epoch milliseconds) calls have to accept the new one. */
+  readonly raised?: { readonly until: number; readonly was: Prices };
 }
 
 /**

@@ -1,6 +1,8 @@
 import { ratesFromJson, ratesToJson, type Rates } from '#billing';
+import type { Row } from '#store';
 import type { AgentFacts } from '../call.ts';
 import type { Service } from '../config.ts';
+import { pastPricesFromText, withRaises } from './past-prices.ts';
 import type { RegisteredService } from './registry.ts';
 
 type RatesJson = Record<string, string>;
@@ -40,6 +42,11 @@ export function servicesFromText(text: string): readonly RegisteredService[] {
     } as Service,
     createdAt,
   }));
+}
+
+/** The services of a row, those whose price jumped with what they cost before. */
+export function registeredOf(row: Row): readonly RegisteredService[] {
+  return withRaises(servicesFromText(row['document'] as string), pastPricesFromText(row['past_prices'] as string));
 }
 
 /** The services with the times at which they were first registered: those of `before`, by primitive and name, else `now`. */

@@ -1,12 +1,16 @@
 import { OWN_ACCOUNT, type Offer } from '../call.ts';
+import { providerOf } from '../catalog/offers.ts';
 import { createOfferOutages, type OfferOutages } from './offer-outages.ts';
 import type { OutageRules } from './outage.ts';
 import type { Health, OfferStats, Standing } from './router.ts';
 import { createSamples, type Samples } from './samples.ts';
 import { createSlidingCount, type SlidingCount } from './sliding-count.ts';
+import { createUnsavedFigures, FLAG_PREFIX, type Figure, type UnsavedFigures } from './unsaved-figures.ts';
 
 export interface HealthOptions {
   readonly now: () => number;
+  /** What makes epoch milliseconds of `now`, so that gateways and later starts name the same minutes alike; default 0. */
+  readonly epochOffsetMs?: number;
   /** How long an offer that failed is passed over, by those it failed for. */
   readonly cooldownMs: number;
   /** How long a failure counts as a recent outage. */
@@ -19,18 +23,27 @@ export interface HealthOptions {
   readonly present?: (offer: Offer) => boolean;
 }
 
+/** The counts of offers, for where they are kept. */
+export interface OfferFigures {
+  readonly unsaved: UnsavedFigures;
+  /** These are the sums that are kept; what is not saved yet comes on top of each. */
+  restore(figures: readonly Figure[]): void;
+}
+
 /** Offers that are remembered; the one that was heard of longest ago is forgotten first. */
 const OFFERS_MAX = 10_000;
 const SAMPLES = 128;
 const MINUTES = 60;
+const MINUTE_MS = 60_000;
 
 const SUCCESS = 0;
 const FAILURE = 1;
 const FLAG = 2;
 
 interface State {
+  readonly id: string;
   readonly provider: string;
-  requests: number;
+  successes: number;
   failures: number;
   readonly flags: Map<string, number>;
   readonly lastHour: SlidingCount;
@@ -44,21 +57,27 @@ interface State {
  * Health of offers from real calls. A failure makes an offer rest for `cooldownMs`, for the account whose call failed or for all (see OfferOutages);
  * after that one call at a time probes it, until one succeeds. All state is bounded: per offer an hour of counts by the minute and the newest 128 measurements.
  */
-export function createHealth(options: HealthOptions): Health {
-  const { now, cooldownMs, windowMs = 30_000, failuresMax = 10, probeMs = 10_000, present = () => true } = options;
+export function createHealth(options: HealthOptions): Health & OfferFigures {
+  const { now, epochOffsetMs = 0, cooldownMs, windowMs = 30_000, failuresMax = 10, probeMs = 10_000, present = () => true } = options;
   const rules: OutageRules = { cooldownMs, windowMs, failuresMax };
   const states = new Map<string, State>();
   /** When each provider last connected anew; the newest last. */
   const returnedAt = new Map<string, number>();
 
-  const stateOf = (offer: Offer): State => {
-    let state = states.get(offer.id);
+  const unsaved = createUnsavedFigures();
+
+  const stateById = (id: string): State => {
+    let state = states.get(id);
     if (!state) {
       if (states.size >= OFFERS_MAX) states.delete(states.keys().next().value!);
-      states.set(offer.id, (state = newState(offer.provider.id)));
+      states.set(id, (state = newState(id)));
     }
     return state;
   };
+  const stateOf = (offer: Offer): State => stateById(offer.id);
+
+  const epoch = (at: number): number => at + epochOffsetMs;
+  const unsavedOf = (state: State, at: number) => unsaved.of(state.id, Math.floor(epoch(at) / MINUTE_MS) * MINUTE_MS);
 
   const standing = (offer: Offer, account?: string): Standing => {
     const found = states.get(offer.id)?.outages?.standing(now(), account) ?? 'good';
@@ -76,9 +95,9 @@ export function createHealth(options: HealthOptions): Health {
   };
 
   const countFailure = (state: State, at: number): void => {
-    state.requests++;
     state.failures++;
-    state.lastHour.add(FAILURE, at);
+    state.lastHour.add(FAILURE, epoch(at));
+    unsavedOf(state, at).failures++;
   };
 
   /** What broke with an earlier connection of the provider says nothing of this one. */
@@ -100,8 +119,9 @@ export function createHealth(options: HealthOptions): Health {
       const at = now();
       const state = stateOf(offer);
       if (counted) {
-        state.requests++;
-        state.lastHour.add(SUCCESS, at);
+        state.successes++;
+        state.lastHour.add(SUCCESS, epoch(at));
+        unsavedOf(state, at).successes++;
         state.latency.add(firstByteMs);
         if (completionTokens > 0 && durationMs > 0) state.throughput.add((completionTokens * 1000) / durationMs);
       }
@@ -135,13 +155,16 @@ export function createHealth(options: HealthOptions): Health {
     },
     flagged(offer, flag) {
       const state = stateOf(offer);
+      const at = now();
       state.flags.set(flag, (state.flags.get(flag) ?? 0) + 1);
-      state.lastHour.add(FLAG, now());
+      state.lastHour.add(FLAG, epoch(at));
+      const { flags } = unsavedOf(state, at);
+      flags.set(flag, (flags.get(flag) ?? 0) + 1);
     },
     compliance(offer) {
       const state = states.get(offer.id);
       if (!state || state.flags.size === 0) return 1;
-      const at = now();
+      const at = epoch(now());
       const flags = state.lastHour.total(FLAG, at);
       if (flags === 0) return 1;
       const calls = state.lastHour.total(SUCCESS, at) + state.lastHour.total(FAILURE, at);
@@ -162,7 +185,16 @@ export function createHealth(options: HealthOptions): Health {
     tokensPerSecond: (offer) => states.get(offer.id)?.throughput.percentile(0.5) ?? null,
     stats(offer) {
       const state = states.get(offer.id);
-      return state ? statsOf(state, now()) : NO_STATS;
+      return state ? statsOf(state, epoch(now())) : NO_STATS;
+    },
+    unsaved,
+    restore(figures) {
+      const at = epoch(now());
+      const more = new Map(unsaved.figures().map((figure) => [keyOf(figure), figure.count]));
+      for (const figure of figures) {
+        if (figure.minute > 0 && figure.minute <= at - MINUTES * MINUTE_MS) continue;
+        restoreFigure(stateById(figure.offer), { ...figure, count: figure.count + (more.get(keyOf(figure)) ?? 0) }, at);
+      }
     },
   };
 }
@@ -179,13 +211,24 @@ const NO_STATS: OfferStats = {
   throughput: null,
 };
 
-function newState(provider: string): State {
+const keyOf = ({ offer, kind, minute }: Figure): string => `${offer}\n${kind}\n${minute}`;
+
+function restoreFigure(state: State, { kind, minute, count }: Figure, at: number): void {
+  const isFlag = kind.startsWith(FLAG_PREFIX);
+  if (minute > 0) state.lastHour.set(kind === 'success' ? SUCCESS : kind === 'failure' ? FAILURE : FLAG, minute, count, at);
+  else if (isFlag) state.flags.set(kind.slice(FLAG_PREFIX.length), count);
+  else if (kind === 'success') state.successes = count;
+  else state.failures = count;
+}
+
+function newState(id: string): State {
   return {
-    provider,
-    requests: 0,
+    id,
+    provider: providerOf(id),
+    successes: 0,
     failures: 0,
     flags: new Map(),
-    lastHour: createSlidingCount({ slots: MINUTES, slotMs: 60_000, kinds: 3 }),
+    lastHour: createSlidingCount({ slots: MINUTES, slotMs: MINUTE_MS, kinds: 3 }),
     latency: createSamples(SAMPLES),
     throughput: createSamples(SAMPLES),
     outages: null,
@@ -198,7 +241,7 @@ function statsOf(state: State, at: number): OfferStats {
   const p50 = state.latency.percentile(0.5);
   const speed = state.throughput.percentile(0.5);
   return {
-    requests: state.requests,
+    requests: state.successes + state.failures,
     failures: state.failures,
     flags: Object.fromEntries(state.flags),
     lastHour: { requests, failures, flags: state.lastHour.total(FLAG, at) },

@@ -48,7 +48,7 @@ export interface Health {
 }
 
 export interface OfferStats {
-  /** Since this process started. */
+  /** Ever, by the calls of all gateways of the database; so is `lastHour`. */
   readonly requests: number;
   readonly failures: number;
   readonly flags: Readonly<Record<string, number>>;
@@ -56,7 +56,7 @@ export interface OfferStats {
   readonly lastHour: { readonly requests: number; readonly failures: number; readonly flags: number };
   /** Share of the last hour's calls that did not fail, 0 to 1; null before the first. */
   readonly uptime: number | null;
-  /** Milliseconds to the first byte, and completion tokens per second; null before the first call. */
+  /** Milliseconds to the first byte, and completion tokens per second, of this process; null before the first call. */
   readonly latencyMs: { readonly p50: number; readonly p95: number } | null;
   readonly throughput: { readonly p50: number } | null;
 }

@@ -1,6 +1,8 @@
 /** Counts of the recent past, by kind. */
 export interface SlidingCount {
   add(kind: number, now: number): void;
+  /** What lies in the slot of `at` is `count`. Nothing is done for a slot that has left the window. */
+  set(kind: number, at: number, count: number, now: number): void;
   /** Count of a kind over the window that ends at `now`. */
   total(kind: number, now: number): number;
 }
@@ -40,6 +42,14 @@ export function createSlidingCount({
       advance(now);
       counts[(head % slots) * kinds + kind]!++;
       totals[kind]!++;
+    },
+    set(kind, at, count, now) {
+      advance(now);
+      const slot = Math.min(head, Math.floor(at / slotMs));
+      if (slot <= head - slots) return;
+      const index = (slot % slots) * kinds + kind;
+      totals[kind]! += count - counts[index]!;
+      counts[index] = count;
     },
     total(kind, now) {
       advance(now);

@@ -22,6 +22,8 @@ export interface CallToolOptions {
   readonly ask: AskContext;
   /** Id of the run that pays. */
   readonly parent: string;
+  /** The client named the most that the run may cost. */
+  readonly capped: boolean;
   readonly timeoutMs: number;
   readonly tally: RunTally;
   readonly gone: AbortSignal;
@@ -42,7 +44,7 @@ const TEXT_MAX = 256 * 1024;
 
 /** Calls a tool for a model: a billed call under the run. Never rejects: what goes wrong is told to the model, which may do better. */
 export async function callTool({ service, tool }: ServerTool, call: ToolCall, options: CallToolOptions): Promise<ToolSaid> {
-  const { pipeline, mcp, ask, parent, timeoutMs, tally, gone } = options;
+  const { pipeline, mcp, ask, parent, capped, timeoutMs, tally, gone } = options;
   const given = call.arguments.trim() === '' ? {} : objectIn(call.arguments, options.limits);
   if (given === null) return { text: 'Error: the arguments are no JSON object', failed: true, callId: null };
   let callId: string | null = null;
@@ -62,7 +64,7 @@ export async function callTool({ service, tool }: ServerTool, call: ToolCall, op
     // Both names may have slashes in them, and a service of another may have the beginning of a tool's.
     if (request.targets[0] !== service || request.operation !== tool)
       throw new GatewayError('invalid_model', `The tool ${printable(tool)} of ${printable(service)} cannot be told from a tool of another service`);
-    const prepared = await pipeline.prepare({ ...request, parent, timeoutMs }, newCallId());
+    const prepared = await pipeline.prepare({ ...request, capped, parent, timeoutMs }, newCallId());
     callId = prepared.id;
     const said = createSaid();
     for await (const frame of pipeline.run(prepared, gone)) {

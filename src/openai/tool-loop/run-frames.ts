@@ -16,6 +16,7 @@ import type { ChatTail } from '../chat-end.ts';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody, ChatMessage } from '../chat-schema.ts';
+import { maxCostOf } from '../max-cost.ts';
 import { toCall, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
 import { allAtMost } from './all-at-most.ts';
 import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
@@ -49,6 +50,8 @@ const ADDED_MAX = 8 * 1024 * 1024;
 /** A run as it is under way. */
 interface State {
   readonly options: RunFramesOptions;
+  /** The client named the most that the run may cost. */
+  readonly capped: boolean;
   readonly context: ChatContext;
   readonly run: Run;
   readonly gone: AbortSignal;
@@ -87,7 +90,19 @@ export async function* runFrames(
     stream: about.stream,
     payment: context.payment ?? null,
   });
-  const state: State = { options, context, run, gone, until, tally: createRunTally(), added: [], addedLength: 0, texts: [], provider: '' };
+  const state: State = {
+    capped: maxCostOf(body) !== null,
+    options,
+    context,
+    run,
+    gone,
+    until,
+    tally: createRunTally(),
+    added: [],
+    addedLength: 0,
+    texts: [],
+    provider: '',
+  };
   let end: RunEnd | null = null;
   try {
     end = yield* converse(state, body);
@@ -160,7 +175,7 @@ async function* nextTurn(state: State, body: ChatBody, round: number): AsyncGene
   if (left <= 0) throw outOfTime();
   const { request, exchange } = toCall(turnBody(state, body, round), { ...context, asObject: true });
   const call: Call = await options.pipeline.prepare(
-    { ...request, parent: run.id, stickyKey: request.stickyKey ?? `${context.caller.account} ${run.id}`, timeoutMs: left },
+    { ...request, capped: state.capped, parent: run.id, stickyKey: request.stickyKey ?? `${context.caller.account} ${run.id}`, timeoutMs: left },
     newCallId(),
   );
   exchange.callId = call.id;
@@ -203,6 +218,7 @@ function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly Too
     limits: options.config.limits,
     ask,
     parent: run.id,
+    capped: state.capped,
     tally,
     gone,
     onError: options.onError,

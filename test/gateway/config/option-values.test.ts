@@ -110,6 +110,7 @@ const CASES = {
   'tunnel.grace_ms': { toml: '0', wrong: '-1', of: (c) => c.tunnel.graceMs, is: 0, fallback: 30_000 },
   'tunnel.wait_ms': { toml: '0', wrong: '60_001', of: (c) => c.tunnel.waitMs, is: 0, fallback: 3_000 },
   'tunnel.services_max': { toml: '7', wrong: '0', of: (c) => c.tunnel.servicesMax, is: 7, fallback: 1_000 },
+  'tunnel.price_notice_ms': { toml: '0', wrong: '86_400_001', of: (c) => c.tunnel.priceNoticeMs, is: 0, fallback: 600_000 },
   'tunnel.connections_per_address_max': { toml: '3', wrong: '0', of: (c) => c.tunnel.connectionsPerAddressMax, is: 3, fallback: 1_000 },
   'cluster.url': {
     toml: '"https://10.0.0.1:8403/"',

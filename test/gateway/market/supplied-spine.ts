@@ -42,7 +42,7 @@ export async function startSupplied(
       const connection: Connection = { id: `supplier-${connections++}`, provider: id, account: wallet.account };
       await registry.join(connection);
       await registry.register(connection, [service]);
-      const offer = offerOfTunnel(service, id, Date.now());
+      const offer = offerOfTunnel({ service, createdAt: Date.now() }, id);
       const { catalog } = spine.app;
       await until(() => catalog.offers().some((one) => one.id === offer.id));
       catalog.replace(`address of ${id}`, [{ ...offer, endpoint: { kind: 'direct', baseUrl: spine.provider.url, headers: {} } }]);

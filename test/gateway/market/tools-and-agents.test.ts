@@ -20,7 +20,7 @@ test('GET /tools lists each tool service once, with everyone who offers it, thei
     offer({ provider: 'C', service: 'acme/abacus' }),
   ]);
   health.unreachable(plain);
-  const figures = { uptime_last_1h: null, latency: null, throughput: null, requests: 0, flags: {}, compliance: 1 };
+  const figures = { uptime_last_1h: null, latency: null, throughput: null, requests: 0, flags: {}, compliance: 1, price_raised: null };
   expect(await data('/tools')).toEqual([
     {
       id: 'acme/abacus',

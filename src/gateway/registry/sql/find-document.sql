@@ -1,1 +1,1 @@
-SELECT provider, document, revision FROM provider_registrations WHERE provider = $1
+SELECT provider, document, past_prices, revision FROM provider_registrations WHERE provider = $1

@@ -1,0 +1,50 @@
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startProvider } from '../test/support/provider.ts';
+import { ask, startSpine, UNHURRIED } from '../test/support/spine.ts';
+
+/*
+ * Bytes that a call leaves in the embedded database, of a whole gateway: `node bench/growth.ts [calls]`. Plain calls, and calls with an idempotency key,
+ * whose replies are kept for a day. The files are measured when the gateway has stopped.
+ */
+const CALLS = Number(process.argv[2] ?? 3_000);
+const CONCURRENCY = 32;
+
+const provider = await startProvider({ logMax: 0 });
+for (const keyed of [false, true]) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-growth-'));
+  // The first call of a price leaves more than the next.
+  await run(dataDir, 'first', CONCURRENCY, keyed);
+  const before = bytesOf(dataDir);
+  await run(dataDir, 'then', CALLS, keyed);
+  const each = Math.round((bytesOf(dataDir) - before) / CALLS);
+  console.log(`${keyed ? 'with an idempotency key' : 'plain'}: ${each} bytes a call (${CALLS} calls)`);
+  rmSync(dataDir, { recursive: true });
+}
+await provider.stop();
+
+async function run(dataDir: string, name: string, calls: number, keyed: boolean): Promise<void> {
+  const spine = await startSpine({ dataDir, provider, toml: UNHURRIED });
+  let next = 0;
+  const caller = async (): Promise<void> => {
+    while (next < calls) {
+      const headers = keyed ? { 'idempotency-key': `${name} ${next}` } : {};
+      next += 1;
+      // oxlint-disable-next-line no-await-in-loop -- each caller makes its calls one after the other
+      const response = await spine.post('/chat/completions', ask('hello !tokens:5'), headers);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (response.status !== 200) throw new Error(`a call was answered ${response.status}: ${await response.text()}`);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await response.arrayBuffer();
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, caller));
+  await spine.quiet();
+  await spine.stop();
+}
+
+function bytesOf(dataDir: string): number {
+  const files = readdirSync(dataDir).filter((file) => file.startsWith('tollgate.db'));
+  return files.reduce((sum, file) => sum + statSync(join(dataDir, file)).size, 0);
+}

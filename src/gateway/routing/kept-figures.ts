@@ -1,0 +1,114 @@
+import { loadStatement, type Database, type Row } from '#store';
+import type { OfferFigures } from './health.ts';
+import { figuresOf, type Figure } from './unsaved-figures.ts';
+
+export interface KeptFiguresOptions {
+  readonly database: Pick<Database, 'engine' | 'query' | 'batch'>;
+  readonly figures: OfferFigures;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** How often what was counted is written. */
+  readonly saveMs?: number;
+  /** How often PostgreSQL is asked for what other gateways counted. */
+  readonly lookMs?: number;
+  /** The database failed: told once, until it works again. */
+  readonly onError: (error: Error) => void;
+}
+
+/** Figures of offers in the database, where they survive a restart and are shared by the gateways of it. */
+export interface KeptFigures {
+  /** Removes at most `batch` rows that nothing is shown from any more, and resolves with how many those were. */
+  sweep(batch: number): Promise<number>;
+  /** Writes what was counted since the last time. Never rejects. */
+  close(): Promise<void>;
+}
+
+const ADD = loadStatement(import.meta.url, './sql/add-figure.sql');
+const CHANGED = loadStatement(import.meta.url, './sql/changed-figures.sql');
+const DELETE_MINUTES = loadStatement(import.meta.url, './sql/delete-old-minutes.sql');
+const DELETE_TOTALS = loadStatement(import.meta.url, './sql/delete-excess-totals.sql');
+
+const HOUR_MS = 3_600_000;
+/** Offers of one transaction: thousands that were called at once do not keep the ledger waiting. */
+const GROUP_MAX = 50;
+/** Totals of about 10,000 offers: as many as are remembered in the process. */
+const TOTALS_MAX = 50_000;
+/** How far the clocks of two gateways may be apart, with the time that a transaction takes. */
+const SKEW_MS = 120_000;
+
+/**
+ * Reads the figures, then writes what is counted every `saveMs`, never during a call. Each row is a sum to which every gateway adds; what comes back has
+ * the additions of all. A database that is away delays it. A process that is killed loses the counts of the last `saveMs`, and a commit whose answer was
+ * lost is counted twice: figures are no money. Rejects with the database's error.
+ */
+export async function openKeptFigures(options: KeptFiguresOptions): Promise<KeptFigures> {
+  const { database, figures, now, saveMs = 5_000, lookMs = 30_000, onError } = options;
+  let failing = false;
+  let lookedAt = -Infinity;
+
+  const save = async (): Promise<void> => {
+    const deltas = figures.unsaved.take().sort((a, b) => (a.offer < b.offer ? -1 : 1));
+    for (let from = 0; from < deltas.length; from += GROUP_MAX) {
+      const steps = figuresOf(deltas.slice(from, from + GROUP_MAX)).map(({ offer, kind, minute, count }) => ({
+        statement: ADD,
+        params: [offer, kind, minute, count, now()],
+      }));
+      try {
+        figures.restore((await database.batch(steps)).flat().map(figureOf));
+      } catch (error) {
+        figures.unsaved.putBack(deltas.slice(from));
+        throw error;
+      }
+    }
+  };
+
+  const look = async (since: number): Promise<void> => {
+    const rows = await database.query(CHANGED, [since, now() - HOUR_MS]);
+    figures.restore(rows.map(figureOf));
+  };
+
+  const work = async (): Promise<void> => {
+    try {
+      // First: what is read afterwards has it already.
+      await save();
+      const at = now();
+      if (database.engine === 'postgres' && Math.abs(at - lookedAt) >= lookMs) {
+        await look(lookedAt - SKEW_MS);
+        lookedAt = at;
+      }
+      failing = false;
+    } catch (error) {
+      if (!failing) onError(error instanceof Error ? error : new Error(String(error)));
+      failing = true;
+    }
+  };
+
+  lookedAt = now();
+  await look(0);
+  let working: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    working ??= work().finally(() => (working = null));
+  }, saveMs);
+  timer.unref();
+
+  return {
+    async sweep(batch) {
+      const minutes = await database.query(DELETE_MINUTES, [now() - HOUR_MS - SKEW_MS, batch]);
+      if (minutes.length === batch) return batch;
+      const totals = await database.query(DELETE_TOTALS, [batch - minutes.length, TOTALS_MAX]);
+      return minutes.length + totals.length;
+    },
+    async close() {
+      clearInterval(timer);
+      await working;
+      await work();
+    },
+  };
+}
+
+const figureOf = (row: Row): Figure => ({
+  offer: row['offer'] as string,
+  kind: row['kind'] as string,
+  minute: Number(row['minute']),
+  count: Number(row['count']),
+});

@@ -1,0 +1,48 @@
+import { formatUsd, METERS, type Meter, ratesToUsd, type Rates } from '#billing';
+import type { Offer } from '../call.ts';
+import { GatewayError } from '../errors.ts';
+import { ratesAbove } from '../registry/past-prices.ts';
+import type { CallRequest } from '../pipeline.ts';
+import type { RoutePreferences } from './preferences.ts';
+
+/** A call, as far as it matters to a price that was raised. */
+export type RaisedCall = Pick<CallRequest, 'operation' | 'capped' | 'budget' | 'preferences'>;
+
+/**
+ * Refuses a call at a price that has jumped lately, unless its consumer named the most that it may cost: who looked the price up before is not to pay
+ * another one. `rates`: what the call costs now. Throws GatewayError `unprocessable`.
+ */
+export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: () => number): void {
+  const { raised } = offer;
+  const { operation = null, capped = typeof call.budget === 'bigint', preferences } = call;
+  const { maxPrice } = preferences;
+  if (raised === undefined || capped || raised.until <= now()) return;
+  const { was } = raised;
+  const own = operation !== null && Object.hasOwn(was.variants, operation);
+  const before = own ? was.variants[operation]!.rates : was.price.rates;
+  const words: string[] = [];
+  if (ratesAbove(rates, before)) {
+    const meters = METERS.filter((meter) => ratesAbove({ [meter]: rates[meter] ?? 0n }, before));
+    if (maxPrice === null || !meters.every((meter) => isBounded(maxPrice, meter)))
+      for (const meter of meters) words.push(`${meter} from ${usdOf(before, meter)} to ${usdOf(rates, meter)} USD${UNITS[meter] ?? ''}`);
+  }
+  if (was.agent?.chargedPer === 'task' && offer.agent?.chargedPer === 'message') words.push('from a price per task to the same per message');
+  const nested = [was.agent?.nestedMax ?? 0n, offer.agent?.nestedMax ?? 0n] as const;
+  if (nested[1] > 2n * nested[0]) words.push(`nested_max from ${formatUsd(nested[0])} to ${formatUsd(nested[1])} USD`);
+  if (offer.priceCap !== null && was.priceCap !== null && offer.priceCap > 2n * was.priceCap)
+    words.push(`per_call_max from ${formatUsd(was.priceCap)} to ${formatUsd(offer.priceCap)} USD`);
+  if (words.length === 0) return;
+  throw new GatewayError(
+    'unprocessable',
+    `${offer.provider.name} raised the price of ${offer.service}: ${words.join(', ')}. Until ${new Date(raised.until).toISOString()} it is called only with max_cost (or the header x-max-cost): the most USD that the call may cost`,
+    { param: 'max_cost' },
+  );
+}
+
+const UNITS: Readonly<Partial<Record<Meter, string>>> = { prompt: ' per 1M tokens', completion: ' per 1M tokens' };
+
+const usdOf = (rates: Rates, meter: Meter): number => ratesToUsd(rates)[meter] ?? 0;
+
+function isBounded(maxPrice: NonNullable<RoutePreferences['maxPrice']>, meter: Meter): boolean {
+  return (meter === 'prompt' || meter === 'completion' || meter === 'image') && maxPrice[meter] !== undefined;
+}

@@ -1,0 +1,83 @@
+/** How often `kind` was counted of an offer: in the minute that began at `minute` (epoch milliseconds), or ever (`minute` 0). */
+export interface Figure {
+  readonly offer: string;
+  /** `success`, `failure` or, of a minute, `flag`; of all time `flag:<name>`. */
+  readonly kind: string;
+  readonly minute: number;
+  readonly count: number;
+}
+
+/** What was counted of one offer within one minute. */
+export interface FigureDelta {
+  readonly offer: string;
+  readonly minute: number;
+  successes: number;
+  failures: number;
+  readonly flags: Map<string, number>;
+}
+
+/** Counts that are not in the database yet. */
+export interface UnsavedFigures {
+  /** The counts of this offer and minute, to be added to. */
+  of(offer: string, minute: number): FigureDelta;
+  /** All of them, which leave. */
+  take(): FigureDelta[];
+  /** Those that were taken and could not be saved. */
+  putBack(deltas: readonly FigureDelta[]): void;
+  /** All of them, as figures. They stay. */
+  figures(): Figure[];
+}
+
+export const FLAG_PREFIX = 'flag:';
+
+/** While a database is away: more than 10,000 offers have in a few minutes. The oldest go first. */
+const DELTAS_MAX = 30_000;
+
+export function createUnsavedFigures(): UnsavedFigures {
+  const current = new Map<string, FigureDelta>();
+  let earlier: FigureDelta[] = [];
+  return {
+    of(offer, minute) {
+      const found = current.get(offer);
+      if (found?.minute === minute) return found;
+      if (found) earlier.push(found);
+      if (earlier.length + current.size >= DELTAS_MAX && earlier.length > 0) earlier.shift();
+      const delta: FigureDelta = { offer, minute, successes: 0, failures: 0, flags: new Map() };
+      current.set(offer, delta);
+      return delta;
+    },
+    take() {
+      const all = [...earlier, ...current.values()];
+      earlier = [];
+      current.clear();
+      return all;
+    },
+    putBack(deltas) {
+      earlier = [...deltas, ...earlier].slice(-DELTAS_MAX);
+    },
+    figures: () => figuresOf([...earlier, ...current.values()]),
+  };
+}
+
+/** What these add to, each figure once, in an order that is the same on every gateway. */
+export function figuresOf(deltas: readonly FigureDelta[]): Figure[] {
+  const sums = new Map<string, Figure>();
+  const add = (offer: string, kind: string, minute: number, count: number) => {
+    if (count === 0) return;
+    const key = `${offer}\n${kind}\n${minute}`;
+    sums.set(key, { offer, kind, minute, count: count + (sums.get(key)?.count ?? 0) });
+  };
+  for (const { offer, minute, successes, failures, flags } of deltas) {
+    let flagged = 0;
+    for (const [flag, count] of flags) {
+      add(offer, FLAG_PREFIX + flag, 0, count);
+      flagged += count;
+    }
+    for (const at of [0, minute]) {
+      add(offer, 'success', at, successes);
+      add(offer, 'failure', at, failures);
+    }
+    add(offer, 'flag', minute, flagged);
+  }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, figure]) => figure);
+}
