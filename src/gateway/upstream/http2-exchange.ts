@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders as Http2Headers, type IncomingHttpStatusHeader } from 'node:http2';
 import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamFailure } from '../call.ts';
@@ -46,6 +47,8 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   #stream: ClientHttp2Stream | null = null;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
+  /** Since the reader last waited for a turn of the event loop. */
+  #handedOut = 0;
   #held = false;
   /** The end of the reply has arrived. */
   #complete = false;
@@ -112,6 +115,11 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
 
   /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
   async read(): Promise<readonly Uint8Array[] | null> {
+    if (this.#handedOut > QUEUE_BYTES_MAX) {
+      // What arrives as fast as it is read would keep the reader going without an end to the turn.
+      this.#handedOut = 0;
+      await nextTurn();
+    }
     if (this.#queue.length === 0 && !this.#complete && !this.#error) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -119,6 +127,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     }
     if (this.#queue.length > 0) {
       const chunks = this.#queue;
+      this.#handedOut += this.#queuedBytes;
       this.#queue = [];
       this.#queuedBytes = 0;
       this.#turnsLeft = this.#patience.idleTurns;
