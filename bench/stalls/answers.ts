@@ -26,6 +26,7 @@ export const CHAT_WHOLE: Readonly<Record<string, () => Answer>> = {
   '8 MiB text': () => json(filled(CHAT, `${CHAT_END}}`, 8 * MIB, WORDS)),
   '8 MiB escapes': () => json(filled(CHAT, `${CHAT_END}}`, 8 * MIB, ESCAPES)),
   '8 MiB wide text': () => json(filled(CHAT, `${CHAT_END}}`, 8 * MIB, WIDE)),
+  '60 MiB text': () => json(filled(CHAT, `${CHAT_END}}`, 60 * MIB, WORDS)),
   '64 KiB keys': () => json(filled(`${CHAT}x${CHAT_END},"more":{"first":0`, '}}', 64 * 1024, keys(20_000))),
   '20,000 keys': () => json(filled(`${CHAT}x${CHAT_END},"more":{"first":0`, '}}', 8 * MIB, keys(19_900))),
   '450,000 keys': () => json(filled(`${CHAT}x${CHAT_END},"more":{"first":0`, '}}', 8 * MIB, keys(450_000))),

@@ -104,7 +104,7 @@ export function shapesOf({ origin, key }: At): readonly Shape[] {
     ...each(CHAT_BODIES, 'chat request', (body) => post(CHAT, () => body('stalls/small'))),
     ...each(TOOL_BODIES, 'MCP request', (body) => post('/mcp/stalls/tool-20-000-keys', body, CALL)),
     ...each(MESSAGE_BODIES, 'A2A request', (body) => post('/a2a/stalls/agent-small', body)),
-    ...each(RPC_BODIES, 'RPC request', (body) => post('/rpc', () => body('stalls/small'))),
+    ...each(RPC_BODIES, 'RPC request', (body) => post('/api/v1/rpc', () => body('stalls/small'))),
     { name: 'a kept reply of 0.9 MB', order: { ...post(CHAT, hello('kept'), { 'idempotency-key': 'k' }), times: 10 } },
     { name: 'list of 4,000 tools of one server', order: post('/mcp/stalls/tool-many', () => LIST, { ...MCP, 'mcp-method': 'tools/list' }) },
     { name: 'list of all tools', order: post('/mcp', () => LIST, { ...MCP, 'mcp-method': 'tools/list' }) },

@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders as Http2Headers, type IncomingHttpStatusHeader } from 'node:http2';
 import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamFailure } from '../call.ts';
 import type { ReplyHold } from '../reply/reply-memory.ts';
 import { scrubNothing } from './secrets.ts';
 import { CALL_OVER, type UpstreamExchange, type UpstreamReply } from './upstream.ts';
+import { Burst } from './burst.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
 
@@ -47,8 +47,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   #stream: ClientHttp2Stream | null = null;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
-  /** Since the reader last waited for a turn of the event loop. */
-  #handedOut = 0;
+  readonly #burst = new Burst();
   #held = false;
   /** The end of the reply has arrived. */
   #complete = false;
@@ -115,11 +114,8 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
 
   /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
   async read(): Promise<readonly Uint8Array[] | null> {
-    if (this.#handedOut > QUEUE_BYTES_MAX) {
-      // What arrives as fast as it is read would keep the reader going without an end to the turn.
-      this.#handedOut = 0;
-      await nextTurn();
-    }
+    const burst = this.#burst.over;
+    if (burst !== null) await burst;
     if (this.#queue.length === 0 && !this.#complete && !this.#error) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -127,7 +123,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     }
     if (this.#queue.length > 0) {
       const chunks = this.#queue;
-      this.#handedOut += this.#queuedBytes;
+      this.#burst.given(this.#queuedBytes);
       this.#queue = [];
       this.#queuedBytes = 0;
       this.#turnsLeft = this.#patience.idleTurns;

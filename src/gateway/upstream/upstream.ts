@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import type { ReplyHold } from '../reply/reply-memory.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { UpstreamFailure, type DirectEndpoint, type Endpoint, type UpstreamRequest } from '../call.ts';
 import { scrubOf, type Scrub } from './secrets.ts';
+import { Burst } from './burst.ts';
 
 /** One upstream reply as it arrives. */
 export interface UpstreamReply {
@@ -129,8 +129,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
   #controller: Dispatcher.DispatchController | null = null;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
-  /** Since the reader last waited for a turn of the event loop. */
-  #handedOut = 0;
+  readonly #burst = new Burst();
   #paused = false;
   #ended = false;
   #discarding: NodeJS.Timeout | undefined;
@@ -201,11 +200,8 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
 
   /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
   async read(): Promise<readonly Uint8Array[] | null> {
-    if (this.#handedOut > QUEUE_BYTES_MAX) {
-      // What arrives as fast as it is read would keep the reader going without an end to the turn.
-      this.#handedOut = 0;
-      await nextTurn();
-    }
+    const burst = this.#burst.over;
+    if (burst !== null) await burst;
     if (this.#queue.length === 0 && !this.#ended && !this.#error) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -213,7 +209,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
     }
     if (this.#queue.length > 0) {
       const chunks = this.#queue;
-      this.#handedOut += this.#queuedBytes;
+      this.#burst.given(this.#queuedBytes);
       this.#queue = [];
       this.#queuedBytes = 0;
       if (this.#paused) {
