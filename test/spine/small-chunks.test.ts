@@ -32,7 +32,7 @@ test.each([
   [131_072, 65_536],
 ])('a body of %i bytes in chunks of %i is read as it was sent', async (bytes, size) => {
   expect((await sendRaw(spine.origin, inChunks(bytes, size))).status).toBe(200);
-  const { messages } = spine.provider.log.at(-1)!.body as unknown as { messages: readonly { content: string }[] };
+  const { messages } = spine.provider.log.at(-1)!.body as { messages: readonly { content: string }[] };
   expect(messages[0]!.content).toMatch(/^x+$/);
   expect(messages[0]!.content.length).toBe(bytes - JSON.stringify(ask('')).length);
 });
