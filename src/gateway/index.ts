@@ -30,7 +30,7 @@ export { createSeals, type Seals } from './seal.ts';
 export * from './observe/index.ts';
 export * from './reference/index.ts';
 export { createBytePile, type BytePile } from './byte-pile.ts';
-export { guardStructure, type JsonLimits, jsonText, parseJson, TooMuchStructure } from './json-guard.ts';
+export { guardStructure, type JsonLimits, jsonText, parseJson, readJson, readJsonText, TooMuchStructure } from './json-guard.ts';
 export * from './parts/part.ts';
 export * from './parts/speaker.ts';
 export * from './payments/index.ts';

@@ -1,13 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from './errors.ts';
-import { wellFormedText } from './json/well-formed.ts';
+import { Halves, wellFormedText } from './json/well-formed.ts';
+import { ownTurn } from './reply/own-turn.ts';
 
 /** How much structure a JSON text may have. The caps are checked on the bytes, before anything is built from them. */
 export interface JsonLimits {
   readonly jsonDepthMax: number;
   /** Caps object keys, and objects and arrays together. */
   readonly jsonKeysMax: number;
-  /** Elements of all arrays; default 100 for each key that there may be. */
+  /** Elements of all arrays; default 20 for each key that there may be. */
   readonly jsonElementsMax?: number;
   /** For replies: what is no UTF-8 is replaced instead of refused, and halves of characters stay. */
   readonly repairText?: boolean;
@@ -23,7 +24,14 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /** Array elements are cheaper to build than keys (a number takes 16 bytes), so an embedding or a token list may have more of them. */
-const ELEMENTS_PER_KEY = 100;
+const ELEMENTS_PER_KEY = 20;
+
+/** Of all names together, for each key that there may be. Names are compared with others, which takes longer than to read a text. */
+const NAME_BYTES_PER_KEY = 64;
+
+/** A number of more digits is counted, and so many digits are read of such numbers: reading them takes the square of their length. */
+const LONG_NUMBER = 64;
+const LONG_NUMBERS_BYTES_MAX = 64 * 1024;
 
 /** From this length on a string's end is searched natively. Below, the loop is faster than the call. */
 const SHORT_STRING = 64;
@@ -38,17 +46,59 @@ const SHORT_STRING = 64;
 export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
-  const { inexact } = checkStructure(buffer, start, limits);
-  if (!limits.repairText && !isUtf8(buffer)) throw new GatewayError('invalid_request', 'The body is not valid UTF-8');
+  const structure = checkStructure(buffer, start, limits);
+  if (!limits.repairText && !isUtf8(buffer)) throw noUtf8();
   const text = limits.repairText ? buffer.toString('utf8', start) : wellFormedText(start === 0 ? buffer : buffer.subarray(start));
+  return parseText(text, structure.inexact, buffer, start);
+}
+
+/** What is larger is read in turns of the event loop. Below, the worst takes some 20 ms. */
+const IN_TURNS_BYTES = 512 * 1024;
+/** Of a large body, what is looked at in one turn: some 10 ms with the worst in it. */
+const SLICE_BYTES = 1024 * 1024;
+
+/** parseJson for a body that may be large: such a one is read in turns of the event loop, and so rejects. The caller goes on in a turn of its own. */
+export function readJson(buffer: Buffer, limits: JsonLimits): unknown {
+  return buffer.byteLength <= IN_TURNS_BYTES ? parseJson(buffer, limits) : parseInTurns(buffer, limits);
+}
+
+async function parseInTurns(buffer: Buffer, limits: JsonLimits): Promise<unknown> {
+  const start = hasByteOrderMark(buffer) ? 3 : 0;
+  const structure = new Structure(buffer, start, limits);
+  const text = await textInTurns(buffer, start, structure);
+  await ownTurn();
+  const value = parseText(text, structure.inexact, buffer, start);
+  await ownTurn();
+  return value;
+}
+
+async function textInTurns(buffer: Buffer, start: number, structure: Structure): Promise<string> {
+  do await ownTurn();
+  while (!structure.look(SLICE_BYTES));
+  await ownTurn();
+  if (!isUtf8(buffer)) throw noUtf8();
+  const halves = new Halves(start === 0 ? buffer : buffer.subarray(start));
+  while (!halves.repair(SLICE_BYTES)) await ownTurn();
+  await ownTurn();
+  return halves.json.toString('utf8');
+}
+
+/** Above this the place of an error is not looked for where V8 does not say it. */
+const PLACED_BYTES_MAX = 1024 * 1024;
+
+function parseText(text: string, inexact: boolean, buffer: Buffer, start: number): unknown {
   try {
     return (inexact ? JSON.parse(text, keepExact) : JSON.parse(text)) as unknown;
   } catch (error) {
     if (text.trim() === '') throw new GatewayError('invalid_request', 'The body is empty; send a JSON object', { cause: error });
+    if (text.length > PLACED_BYTES_MAX)
+      throw new GatewayError('invalid_request', `The body is not valid JSON: ${(error as Error).message}`, { cause: error });
     const position = start + Buffer.byteLength(text.slice(0, syntaxErrorAt(text)));
     throw new GatewayError('invalid_request', `The body is not valid JSON: ${says(buffer, position)}`, { cause: error });
   }
 }
+
+const noUtf8 = () => new GatewayError('invalid_request', 'The body is not valid UTF-8');
 
 /**
  * The text of JSON bytes from a stranger whose structure is within the limits, not parsed yet; for a protocol that reads it by itself.
@@ -58,8 +108,17 @@ export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
   checkStructure(buffer, start, limits);
-  if (!isUtf8(buffer)) throw new GatewayError('invalid_request', 'The body is not valid UTF-8');
+  if (!isUtf8(buffer)) throw noUtf8();
   return wellFormedText(start === 0 ? buffer : buffer.subarray(start));
+}
+
+/** jsonText for a body that may be large, as readJson is parseJson for one. */
+export async function readJsonText(buffer: Buffer, limits: JsonLimits): Promise<string> {
+  if (buffer.byteLength <= IN_TURNS_BYTES) return jsonText(buffer, limits);
+  const start = hasByteOrderMark(buffer) ? 3 : 0;
+  const text = await textInTurns(buffer, start, new Structure(buffer, start, limits));
+  await ownTurn();
+  return text;
 }
 
 /** Refuses JSON bytes whose structure is beyond the limits, as parseJson does; whether they are JSON is not looked at. */
@@ -71,45 +130,99 @@ function hasByteOrderMark(buffer: Buffer): boolean {
   return buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
 }
 
-/** `inexact`: it has numbers that a double may not hold, and few enough values to look at each. */
-function checkStructure(buffer: Buffer, start: number, limits: JsonLimits): { readonly inexact: boolean } {
-  const { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY } = limits;
-  let longNumbers = false;
-  let depth = 0;
-  let containers = 0;
-  let keys = 0;
-  let commas = 0;
-  for (let i = start; i < buffer.length; i++) {
-    switch (buffer[i]) {
-      case QUOTE:
-        i = stringEnd(buffer, i + 1);
-        if (i === -1) return { inexact: false }; // Unterminated: JSON.parse says so.
-        break;
-      case OPEN_BRACE:
-      case OPEN_BRACKET:
-        if (++depth > jsonDepthMax) throw refusal(`is nested deeper than ${jsonDepthMax} levels`, i);
-        if (++containers > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} objects and arrays`, i);
-        break;
-      case CLOSE_BRACE:
-      case CLOSE_BRACKET:
-        depth--;
-        break;
-      case COLON:
-        if (++keys > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} keys`, i);
-        break;
-      case COMMA:
-        if (++commas > jsonElementsMax) throw tooMuch(`has more than ${jsonElementsMax} elements`, i);
-        break;
-      default:
-        if (isDigit(buffer[i])) {
-          const first = i;
-          let scientific = false;
-          for (; isInNumber(buffer[i + 1]); i++) scientific ||= isExponent(buffer[i + 1]);
-          longNumbers ||= scientific || i - first >= SAFE_DIGITS;
-        }
-    }
+function checkStructure(buffer: Buffer, start: number, limits: JsonLimits): Structure {
+  const structure = new Structure(buffer, start, limits);
+  structure.look(buffer.length);
+  return structure;
+}
+
+/** The structure of JSON bytes, looked at piece by piece. Throws where it is beyond the limits. */
+class Structure {
+  readonly #buffer: Buffer;
+  readonly #limits: Required<Pick<JsonLimits, 'jsonDepthMax' | 'jsonKeysMax' | 'jsonElementsMax'>>;
+  #at: number;
+  #inString = false;
+  #stringFrom = 0;
+  #stringBytes = 0;
+  #nameBytes = 0;
+  #longNumbers = false;
+  #longNumberBytes = 0;
+  #depth = 0;
+  #containers = 0;
+  #keys = 0;
+  #commas = 0;
+
+  constructor(buffer: Buffer, start: number, { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY }: JsonLimits) {
+    this.#buffer = buffer;
+    this.#at = start;
+    this.#limits = { jsonDepthMax, jsonKeysMax, jsonElementsMax };
   }
-  return { inexact: longNumbers && commas + keys <= EXACT_VALUES_MAX };
+
+  /** It has numbers that a double may not hold, and few enough values to look at each. */
+  get inexact(): boolean {
+    return this.#longNumbers && this.#commas + this.#keys <= EXACT_VALUES_MAX;
+  }
+
+  /** Looks at about so many bytes more. True at the end. */
+  look(bytes: number): boolean {
+    const buffer = this.#buffer;
+    const until = Math.min(buffer.length, this.#at + bytes);
+    const { jsonDepthMax, jsonKeysMax, jsonElementsMax } = this.#limits;
+    let i = this.#at;
+    if (this.#inString) i = this.#throughString(i, until);
+    for (; i < until; i++) {
+      switch (buffer[i]) {
+        case QUOTE:
+          this.#stringFrom = i;
+          i = this.#throughString(i + 1, until) - 1;
+          break;
+        case OPEN_BRACE:
+        case OPEN_BRACKET:
+          if (++this.#depth > jsonDepthMax) throw refusal(`is nested deeper than ${jsonDepthMax} levels`, i);
+          if (++this.#containers > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} objects and arrays`, i);
+          break;
+        case CLOSE_BRACE:
+        case CLOSE_BRACKET:
+          this.#depth--;
+          break;
+        case COLON:
+          if (++this.#keys > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} keys`, i);
+          this.#nameBytes += this.#stringBytes;
+          if (this.#nameBytes > jsonKeysMax * NAME_BYTES_PER_KEY)
+            throw tooMuch(`has keys of more than ${jsonKeysMax * NAME_BYTES_PER_KEY} bytes together`, i);
+          break;
+        case COMMA:
+          if (++this.#commas > jsonElementsMax) throw tooMuch(`has more than ${jsonElementsMax} elements`, i);
+          break;
+        default:
+          if (isDigit(buffer[i])) i = this.#throughNumber(i);
+      }
+    }
+    this.#at = i;
+    return i >= buffer.length;
+  }
+
+  /** Behind the quote that ends the string, or where the piece ends within it. */
+  #throughString(from: number, until: number): number {
+    const end = stringEnd(this.#buffer, from, until);
+    this.#inString = end < 0;
+    // Without an end it is no JSON, which JSON.parse says.
+    if (end < 0) return ~end;
+    this.#stringBytes = end - this.#stringFrom;
+    return end + 1;
+  }
+
+  /** At the last character of the number. */
+  #throughNumber(first: number): number {
+    const buffer = this.#buffer;
+    let i = first;
+    let scientific = false;
+    for (; isInNumber(buffer[i + 1]); i++) scientific ||= isExponent(buffer[i + 1]);
+    this.#longNumbers ||= scientific || i - first >= SAFE_DIGITS;
+    if (i - first > LONG_NUMBER && (this.#longNumberBytes += i - first) > LONG_NUMBERS_BYTES_MAX)
+      throw tooMuch(`has long numbers of more than ${LONG_NUMBERS_BYTES_MAX} digits together`, first);
+    return i;
+  }
 }
 
 /** All integers of so many digits are doubles. */
@@ -136,8 +249,11 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
   return rawJSON(context.source);
 }
 
-/** Index of the quote that ends the string whose text begins at `from`; -1 when there is none. */
-function stringEnd(buffer: Buffer, from: number): number {
+/**
+ * Index of the quote that ends the string whose text goes on at `from`, which is no escaped place. Where there is none before about `until`: the complement
+ * of such a place there.
+ */
+function stringEnd(buffer: Buffer, from: number, until: number): number {
   const { length } = buffer;
   let i = from;
   for (;;) {
@@ -147,10 +263,11 @@ function stringEnd(buffer: Buffer, from: number): number {
       if (byte === QUOTE) return i;
       if (byte === BACKSLASH) i++;
     }
-    if (i >= length) return -1;
+    if (i >= length) return ~length;
+    if (i >= until) return ~i;
     // A long string, such as an image: let the native search jump. `i` is known not to be escaped, so backslashes count down to it only.
     const quote = buffer.indexOf(QUOTE, i);
-    if (quote === -1) return -1;
+    if (quote === -1) return ~length;
     let backslashes = 0;
     while (quote - 1 - backslashes >= i && buffer[quote - 1 - backslashes] === BACKSLASH) backslashes++;
     if (backslashes % 2 === 0) return quote;

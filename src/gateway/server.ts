@@ -9,8 +9,10 @@ import { printable } from './catalog/names.ts';
 import { answerClientError } from './client-error.ts';
 import { GatewayError } from './errors.ts';
 import { toHttpError } from './errors-http.ts';
+import { gatherChunks } from './gather-chunks.ts';
 import { parseJson } from './json-guard.ts';
 import { collectMethods } from './methods-of-paths.ts';
+import { refusePipelines } from './refuse-pipelines.ts';
 import { requestIdOf } from './request-id.ts';
 import { asksForTunnel } from './tunnel/upgrade-request.ts';
 
@@ -78,6 +80,11 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     done();
+  });
+
+  refusePipelines(server);
+  server.addHook('preParsing', (request, _reply, payload, done) => {
+    done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
   });
 
   const methodsOf = collectMethods(server);

@@ -12,10 +12,10 @@ import {
   paidCaller,
   paidSink,
   parseIdempotencyKey,
-  parseJson,
   paymentKey,
   printable,
   publicAddress,
+  readJson,
   readPayment,
   requireAdmission,
   tellPayment,
@@ -112,7 +112,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       async (request, reply) => {
         refuseEncoding(request.headers['content-encoding']);
         const bytes = request.body ?? EMPTY;
-        const parsed = parseJson(bytes, limits);
+        const parsed = await readJson(bytes, limits);
         refuseLookAlikes(parsed);
         const body = withMaxCost(check(parsed), request.headers['x-max-cost']);
         if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);

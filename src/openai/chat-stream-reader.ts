@@ -15,7 +15,7 @@ import { endInWorker } from './whole-reply-elsewhere.ts';
 
 type Json = Record<string, unknown>;
 
-const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, repairText: true };
+const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 10_000, jsonElementsMax: 100_000, repairText: true };
 
 /**
  * A stream is not kept, so what it takes on the wire is bounded only where nothing is said with it. A token comes with as much as its consumer asks for:

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { elementsOf, GatewayError, jsonText, type JsonLimits, type JsonRpcError, RawJsonError } from '#gateway';
+import { elementsOf, GatewayError, readJsonText, type JsonLimits, type JsonRpcError, RawJsonError } from '#gateway';
 import { CODE } from './errors-rpc.ts';
 import { type Entry, readEntry } from './entry.ts';
 
@@ -12,12 +12,12 @@ export type Body =
   | { readonly kind: 'batch'; readonly entries: readonly Entry[] }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
-/** Reads the bytes of a stranger. Never throws. */
-export function readBody(bytes: Uint8Array, limits: JsonLimits): Body {
+/** Reads the bytes of a stranger. Never rejects. */
+export async function readBody(bytes: Buffer, limits: JsonLimits): Promise<Body> {
   if (!isUtf8(bytes)) return refuse(CODE.parse, 'The body is not valid UTF-8');
   let text: string;
   try {
-    text = jsonText(bytes, limits);
+    text = await readJsonText(bytes, limits);
   } catch (error) {
     if (error instanceof GatewayError) return refuse(CODE.invalidRequest, error.message);
     throw error;

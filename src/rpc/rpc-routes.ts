@@ -66,7 +66,7 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       const encoding = request.headers['content-encoding'];
       if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
         return plain(namelessError(CODE.invalidRequest, 'Send the body uncompressed, without content-encoding'));
-      const body = readBody((request.body as Buffer | undefined) ?? NOTHING, limits);
+      const body = await readBody((request.body as Buffer | undefined) ?? NOTHING, limits);
       if (body.kind === 'refused') return plain(namelessError(body.error.code, body.error.message));
       const { dispatch, isClosed } = (offered ??= offer());
       const { 'idempotency-key': key } = request.headers;

@@ -17,7 +17,12 @@ export const LIMIT_OPTIONS = {
   'limits.body_bytes_max': whole({ min: KIB, max: 256 * MIB, default: MIB, meaning: 'Largest body of any other request.' }),
   'limits.messages_max': whole({ min: 1, max: 100_000, default: 2_048, meaning: 'Most messages of one chat request.' }),
   'limits.json_depth_max': whole({ min: 8, max: 512, default: 64, meaning: 'Deepest nesting of a JSON body.' }),
-  'limits.json_keys_max': whole({ min: 100, max: 1_000_000, default: 10_000, meaning: 'Most keys of a JSON body.' }),
+  'limits.json_keys_max': whole({
+    min: 100,
+    max: 1_000_000,
+    default: 10_000,
+    meaning: 'Most keys of a JSON body. For each there may be 20 elements of arrays, and 64 bytes of names.',
+  }),
   'limits.listens_max': whole({
     min: 1,
     max: 10_000,

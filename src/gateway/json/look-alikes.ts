@@ -109,10 +109,19 @@ const ASCII = /^[\0-\x7f]*$/;
 export function foldName(name: string, lettersMax = 64): string {
   if (name.length > FOLDED_CHARS_MAX) return '';
   // NFKC makes up to 18 characters of one, and is not asked of long texts.
-  if (name.length > lettersMax && name.replace(NO_LETTERS, '').length > lettersMax) return '';
+  if (name.length > lettersMax && hasMoreLetters(name, lettersMax)) return '';
   // First up, then down: ſ is a small letter of its own, whose capital is S.
   const cased = ASCII.test(name) ? name : name.normalize('NFKC').toUpperCase();
   return cased.toLowerCase().replace(NO_LETTERS, '');
+}
+
+const LETTER = /(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{N}]/gu;
+
+/** Whether there are more letters and digits in it, in UTF-16. Looks no further than that. */
+function hasMoreLetters(name: string, max: number): boolean {
+  let letters = 0;
+  for (const [letter] of name.matchAll(LETTER)) if ((letters += letter.length) > max) return true;
+  return false;
 }
 
 const SHOWN_MAX = 100;

@@ -13,24 +13,59 @@ const ESCAPE_BYTES = 6;
 export function wellFormedText(json: Buffer): string {
   const text = json.toString('utf8');
   if (!text.includes('\\u') || !/\\u[dD]/.test(text)) return text;
-  const repaired = withoutHalves(json);
-  return repaired === null ? text : repaired.toString('utf8');
+  const halves = new Halves(json);
+  halves.repair(json.length);
+  return halves.json === json ? text : halves.json.toString('utf8');
 }
 
-/** A copy with the halves replaced; null where there are none. */
-function withoutHalves(json: Buffer): Buffer | null {
-  let copy: Buffer | null = null;
-  for (let i = json.indexOf(BACKSLASH); i !== -1 && i < json.length;) {
-    if (json[i] !== BACKSLASH) i++;
-    else if (json[i + 1] !== LETTER_U) i += 2;
-    else {
-      const half = halfAt(json, i);
-      if (half === 'high' && halfAt(json, i + ESCAPE_BYTES) === 'low') i += ESCAPE_BYTES;
-      else if (half !== null) (copy ??= Buffer.from(json)).write('fffd', i + 2, 'latin1');
-      i += ESCAPE_BYTES;
-    }
+/** Replaces the halves of characters in JSON bytes, piece by piece. */
+export class Halves {
+  /** A copy, as soon as there was one to replace. */
+  json: Buffer;
+  readonly #given: Buffer;
+  #at: number;
+
+  constructor(json: Buffer) {
+    this.json = json;
+    this.#given = json;
+    this.#at = json.indexOf(BACKSLASH);
+    if (this.#at === -1) this.#at = json.length;
   }
-  return copy;
+
+  /** Looks at about so many bytes more. True at the end. */
+  repair(bytes: number): boolean {
+    const json = this.#given;
+    const until = Math.min(json.length, this.#at + bytes);
+    let i = this.#at;
+    while (i < until) {
+      if (json[i] !== BACKSLASH) {
+        i = plainUntil(json, i, until);
+      } else if (json[i + 1] !== LETTER_U) i += 2;
+      else {
+        const half = halfAt(json, i);
+        if (half === 'high' && halfAt(json, i + ESCAPE_BYTES) === 'low') i += ESCAPE_BYTES;
+        else if (half !== null) {
+          if (this.json === json) this.json = Buffer.from(json);
+          this.json.write('fffd', i + 2, 'latin1');
+        }
+        i += ESCAPE_BYTES;
+      }
+    }
+    this.#at = i;
+    return i >= json.length;
+  }
+}
+
+/** So many bytes are looked at one by one before the native search is asked. */
+const NEAR = 32;
+
+/** The next backslash; at least `until` where there is none before. */
+function plainUntil(json: Buffer, from: number, until: number): number {
+  const near = Math.min(from + NEAR, until);
+  for (let i = from; i < near; i++) if (json[i] === BACKSLASH) return i;
+  if (near === until) return until;
+  const next = json.indexOf(BACKSLASH, near);
+  return next === -1 ? json.length : next;
 }
 
 /** Which half of a character is escaped at `at`; null for anything else. */

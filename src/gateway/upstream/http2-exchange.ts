@@ -4,6 +4,7 @@ import { UpstreamFailure } from '../call.ts';
 import type { ReplyHold } from '../reply/reply-memory.ts';
 import { scrubNothing } from './secrets.ts';
 import { CALL_OVER, type UpstreamExchange, type UpstreamReply } from './upstream.ts';
+import { Burst } from './burst.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
 
@@ -46,6 +47,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   #stream: ClientHttp2Stream | null = null;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
+  readonly #burst = new Burst();
   #held = false;
   /** The end of the reply has arrived. */
   #complete = false;
@@ -112,6 +114,8 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
 
   /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
   async read(): Promise<readonly Uint8Array[] | null> {
+    const burst = this.#burst.over;
+    if (burst !== null) await burst;
     if (this.#queue.length === 0 && !this.#complete && !this.#error) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -119,6 +123,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     }
     if (this.#queue.length > 0) {
       const chunks = this.#queue;
+      this.#burst.given(this.#queuedBytes);
       this.#queue = [];
       this.#queuedBytes = 0;
       this.#turnsLeft = this.#patience.idleTurns;

@@ -4,6 +4,7 @@ import type { ReplyHold } from '../reply/reply-memory.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { UpstreamFailure, type DirectEndpoint, type Endpoint, type UpstreamRequest } from '../call.ts';
 import { scrubOf, type Scrub } from './secrets.ts';
+import { Burst } from './burst.ts';
 
 /** One upstream reply as it arrives. */
 export interface UpstreamReply {
@@ -128,6 +129,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
   #controller: Dispatcher.DispatchController | null = null;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
+  readonly #burst = new Burst();
   #paused = false;
   #ended = false;
   #discarding: NodeJS.Timeout | undefined;
@@ -198,6 +200,8 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
 
   /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
   async read(): Promise<readonly Uint8Array[] | null> {
+    const burst = this.#burst.over;
+    if (burst !== null) await burst;
     if (this.#queue.length === 0 && !this.#ended && !this.#error) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -205,6 +209,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
     }
     if (this.#queue.length > 0) {
       const chunks = this.#queue;
+      this.#burst.given(this.#queuedBytes);
       this.#queue = [];
       this.#queuedBytes = 0;
       if (this.#paused) {

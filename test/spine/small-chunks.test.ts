@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendRaw } from '../support/raw-http.ts';
+import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine({ toml: UNHURRIED });
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+});
+
+/** A chat request whose body has so many bytes, in chunks of this size. */
+const inChunks = (bytes: number, size: number): Buffer => {
+  const empty = JSON.stringify(ask(''));
+  const body = empty.replace('"content":""', `"content":"${'x'.repeat(bytes - empty.length)}"`);
+  const parts = [
+    `POST /api/v1/chat/completions HTTP/1.1\r\nhost: gate\r\nauthorization: Bearer ${spine.key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+  ];
+  for (let at = 0; at < body.length; at += size) {
+    const part = body.slice(at, at + size);
+    parts.push(`${part.length.toString(16)}\r\n${part}\r\n`);
+  }
+  return Buffer.from(`${parts.join('')}0\r\n\r\n`);
+};
+
+test.each([
+  [2_000, 1],
+  [300_000, 100],
+  [200_000, 70_000],
+  [131_072, 65_536],
+])('a body of %i bytes in chunks of %i is read as it was sent', async (bytes, size) => {
+  expect((await sendRaw(spine.origin, inChunks(bytes, size))).status).toBe(200);
+  const { messages } = spine.provider.log.at(-1)!.body as { messages: readonly { content: string }[] };
+  expect(messages[0]!.content).toMatch(/^x+$/);
+  expect(messages[0]!.content.length).toBe(bytes - JSON.stringify(ask('')).length);
+});
+
+test('a large body in chunks of one byte is refused with what would be right', async () => {
+  const { status, body } = await sendRaw(spine.origin, inChunks(100_000, 1));
+  expect(status).toBe(400);
+  expect(JSON.parse(body)).toMatchObject({ error: { type: 'invalid_request', message: expect.stringContaining('chunks of less than 64 bytes') } });
+});
+
+test('a body that is larger than is taken is refused however it comes', async () => {
+  expect((await sendRaw(spine.origin, inChunks(11 * 1024 * 1024, 60_000))).status).toBe(413);
+});
