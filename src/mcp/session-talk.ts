@@ -121,6 +121,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
           requestId: knock.requestId,
           traceparent: traceOf(knock.headers, asked),
           wantsReceipt: own.wantsReceipt,
+          cap: own.cap,
           idempotencyKey: own.idempotencyKey,
           payment,
           target,

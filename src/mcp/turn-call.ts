@@ -1,7 +1,9 @@
 import {
   pinned,
   type Caller,
+  capCost,
   type CallRequest,
+  type CostCap,
   GatewayError,
   LISTEN_MS,
   NO_PREFERENCES,
@@ -26,6 +28,8 @@ export interface TurnCall {
   readonly requestId: string;
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;
+  /** The most that a billed call may cost; default no bound. */
+  readonly cap?: CostCap | null;
   /** The payment that came with it; default none. */
   readonly payment?: PaymentSlip | null;
   /** Names that `prepare` resolves; the pinned form of a session's or a continuation's offer. */
@@ -37,7 +41,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
   const { message, caller, continued } = turn;
   const billed = request.rule.billing === 'billed';
   const tool = billed ? toolOf(message) : null;
-  return {
+  const asked: CallRequest = {
     primitive: 'tool',
     caller,
     requestId: request.requestId,
@@ -65,6 +69,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     ...(request.payment ? { payment: request.payment } : {}),
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
+  return capCost(asked, request.cap ?? null);
 }
 
 /** A stream that only listens is ended before the clock of its call ends it. */

@@ -1,4 +1,4 @@
-import { type Answer, type Config, GatewayError, newCallId, printable, type RequestMessage, resultText, type Speakers } from '#gateway';
+import { type Answer, capCost, type Config, GatewayError, newCallId, printable, type RequestMessage, resultText, type Speakers } from '#gateway';
 import { nearestNames } from '../aggregate/nearest.ts';
 import { ownResult, type ServerInfo } from '../aggregate/result-text.ts';
 import type { AnswerCall } from '../answer-call.ts';
@@ -83,7 +83,7 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
         async request() {
           if (!speaker || !there()) throw new GatewayError('invalid_model', unknown());
           const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
-          const request = await speaker.toCall(name, { ...read.ask, stream: parts.heard }, context);
+          const request = capCost(await speaker.toCall(name, { ...read.ask, stream: parts.heard }, context), own.cap);
           return payment ? { ...request, payment } : request;
         },
         events: parts.events,
