@@ -4,7 +4,8 @@ import { A2aError } from './wire/a2a-error.ts';
 
 /** A client may send back what it was told: so the names of replies are known as well. */
 const METADATA = actedOn([
-  ...[MAX_COST_META, 'tollgate/agent', 'tollgate/run', 'tollgate/generation', 'tollgate/receipt', 'tollgate/usage', 'tollgate/cut'],
+  MAX_COST_META,
+  ...'tollgate/agent tollgate/run tollgate/generation tollgate/receipt tollgate/usage tollgate/cut'.split(' '),
   ...Object.values(X402),
 ]);
 const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
