@@ -20,8 +20,8 @@ export interface Ask {
   readonly requestId: string;
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;
-  /** USD that the whole run of the call may cost, as the header said; null where it did not. */
-  readonly maxCost: string | null;
+  /** The header that says what the whole run of the call may cost, as it came; null without one. */
+  readonly maxCost: string | readonly string[] | null;
   /** Extensions that the client activates, as the header said; null for none. */
   readonly extensions: string | null;
   /** The address that cards in the answer are for; null where the request's Host is none. */

@@ -22,7 +22,7 @@ import { costHeaders, withCost, withReceipt } from './metadata.ts';
 import { keptTask, keptText, type Kept, type Once } from './once.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import type { PaymentTasks } from './payment-required.ts';
-import { asksForMoney, budgetOf, MAX_COST } from './run-send.ts';
+import { asksForMoney, capOf } from './run-send.ts';
 import { BRIDGED, keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { readSend } from './wire/read-send.ts';
@@ -64,7 +64,7 @@ export async function runBridged(deps: BridgedDeps, { service, speaker, name }: 
     maxTokens: null,
     stream: ask.operation === 'stream',
   };
-  const maxCost = budgetOf(ask);
+  const cap = capOf(ask);
   await deps.once(ask, service, fields.messageId, out, async (callId) => {
     const { caller, requestId, traceparent, wantsReceipt } = ask;
     const contextId = fields.contextId ?? randomUUID();
@@ -72,7 +72,7 @@ export async function runBridged(deps: BridgedDeps, { service, speaker, name }: 
     try {
       const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
       const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
-      call = await deps.pipeline.prepare(maxCost === null ? request : capCost(request, maxCost, MAX_COST), callId);
+      call = await deps.pipeline.prepare(capCost(request, cap), callId);
       const answer = { deps, ask, service, call, contextId, out };
       return await (ask.operation === 'stream' ? streamed(answer) : whole(answer));
     } catch (error) {

@@ -5,6 +5,7 @@ import {
   GatewayError,
   isObject,
   jsonText,
+  MAX_COST_HEADER,
   needsCredential,
   parseMessage,
   readClientMessage,
@@ -141,7 +142,7 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
           requestId,
           traceparent: single(headers['traceparent']),
           wantsReceipt: deps.receipts === 'always' || headers['x-receipt'] === '1' || headers['x-receipt'] === 'true',
-          maxCost: single(headers['x-max-cost']),
+          maxCost: headers[MAX_COST_HEADER] ?? null,
           extensions: payments.open ? theirs : extensions,
           origin: deps.origin(request),
         };

@@ -1,17 +1,21 @@
 import {
+  capCost,
   pinned,
   GatewayError,
   isObject,
+  lowestCap,
+  MAX_COST_HEADER,
+  MAX_COST_META,
+  refuseCapBeside,
   NO_PREFERENCES,
   ownerOf,
-  parseMaxCost,
   PaymentNeeded,
   toGatewayError,
   wasCharged,
   type Call,
   type CallRequest,
   type Catalog,
-  type MicroUsd,
+  type CostCap,
   type Pipeline,
   type SettledFrame,
   type Task,
@@ -169,7 +173,8 @@ async function refuseForeignTasks({ tasks }: RunSendDeps, { caller }: Ask, servi
 
 function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: SendTalk, covered: boolean, sticky: string | null): CallRequest {
   const offerId = task?.offerId ?? sticky;
-  return {
+  const cap = capOf(ask);
+  const request: CallRequest = {
     primitive: 'agent',
     caller: ask.caller,
     requestId: ask.requestId,
@@ -180,7 +185,6 @@ function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: Se
     stream: ask.operation === 'stream',
     exchange: talk,
     free: covered ? 'message/send' : null,
-    budget: covered ? null : budgetOf(ask),
     estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
     facts: {
       'a2a.protocol.version': ask.version,
@@ -192,18 +196,24 @@ function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: Se
     wantsReceipt: ask.wantsReceipt,
     ...(ask.payment ? { payment: ask.payment } : {}),
   };
+  // What is covered costs nothing more.
+  return covered ? request : capCost(request, cap);
 }
 
-export const MAX_COST = 'tollgate/max_cost';
-
-/** The most that the run may cost, from the request's metadata or the header. Throws GatewayError `invalid_request`. */
-export function budgetOf({ params, maxCost }: Ask): MicroUsd | null {
-  const metadata = params['metadata'];
-  const said = isObject(metadata) ? metadata[MAX_COST] : undefined;
-  const value = said ?? maxCost;
-  if (value === null || value === undefined) return null;
-  return parseMaxCost(value, said === undefined ? 'x-max-cost' : MAX_COST);
+/**
+ * The most that the run may cost: the lowest that the header, the metadata of the request and that of the message say. Throws GatewayError `invalid_request`.
+ */
+export function capOf({ params, maxCost }: Ask): CostCap | null {
+  refuseCapBeside(params, 'metadata');
+  const { metadata, message } = params;
+  return lowestCap([
+    [MAX_COST_META, saidIn(metadata)],
+    [MAX_COST_META, isObject(message) ? saidIn(message['metadata']) : undefined],
+    [MAX_COST_HEADER, maxCost],
+  ]);
 }
+
+const saidIn = (metadata: unknown): unknown => (isObject(metadata) ? metadata[MAX_COST_META] : undefined);
 
 /** Whether an error says that the caller has to pay before the call is made. */
 export function asksForMoney(error: unknown): boolean {

@@ -1,8 +1,13 @@
-import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, membersAlong, RawJsonError } from '#gateway';
+import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, MAX_COST_META, membersAlong, RawJsonError } from '#gateway';
 import { X402 } from './paid-message.ts';
 import { A2aError } from './wire/a2a-error.ts';
 
-const METADATA = actedOn([...Object.values(X402), 'tollgate/agent', 'tollgate/run', 'tollgate/generation', 'tollgate/receipt', 'tollgate/usage']);
+/** A client may send back what it was told: so the names of replies are known as well. */
+const METADATA = actedOn([
+  MAX_COST_META,
+  ...'tollgate/agent tollgate/run tollgate/generation tollgate/receipt tollgate/usage tollgate/cut'.split(' '),
+  ...Object.values(X402),
+]);
 const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
 const MESSAGE = actedOn(['kind', 'messageId', 'taskId', 'contextId', 'referenceTaskIds', 'role', 'parts', 'content', 'extensions', 'metadata']);
 const PART = actedOn(['kind', 'text', 'file', 'data', 'raw', 'url', 'filename', 'mediaType', 'metadata']);

@@ -1,23 +1,71 @@
 import { cost, formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing';
 import { GatewayError } from './errors.ts';
+import type { JsonObject } from './json-rpc/message.ts';
+import { foldName } from './json/look-alikes.ts';
 import type { CallRequest } from './pipeline.ts';
 
-/** What a client says a call may cost, in USD. `name`: its word for it, in errors. Throws GatewayError `invalid_request`. */
-export function parseMaxCost(value: unknown, name: string): MicroUsd {
+/** The most that a call may cost with all calls under it, as its request says. */
+export interface CostCap {
+  readonly amount: MicroUsd;
+  /** The client's word for it, in errors. */
+  readonly name: string;
+}
+
+/** The header that names a cap at every door. */
+export const MAX_COST_HEADER = 'x-max-cost';
+
+/** The member that names it in what a wire has for metadata. */
+export const MAX_COST_META = 'tollgate/max_cost';
+
+/**
+ * The lowest of the caps that a request names: amounts of USD by their names, as they came. undefined and null say nothing. null where none is named. Throws
+ * GatewayError `invalid_request` for what is no amount.
+ */
+export function lowestCap(named: Iterable<readonly [name: string, said: unknown]>): CostCap | null {
+  let lowest: CostCap | null = null;
+  for (const [name, said] of named) {
+    if (said === undefined || said === null) continue;
+    const amount = amountOf(said, name);
+    if (lowest === null || amount < lowest.amount) lowest = { amount, name };
+  }
+  return lowest;
+}
+
+/**
+ * Refuses parameters of a wire that has metadata with a cap beside it, by the name that chat has for one: it would bound nothing. `metadata`: the member of them
+ * that holds it. Throws GatewayError `invalid_request`.
+ */
+export function refuseCapBeside(params: JsonObject, metadata: string): void {
+  const name = Object.keys(params).find((key) => foldName(key, BESIDE.length) === BESIDE);
+  if (name === undefined) return;
+  const right = `${metadata}["${MAX_COST_META}"]`;
+  throw new GatewayError(
+    'invalid_request',
+    `${JSON.stringify(name)} bounds nothing here: name the cap in ${right}, or in the header ${MAX_COST_HEADER}`,
+    {
+      param: right,
+    },
+  );
+}
+
+const BESIDE = 'maxcost';
+
+function amountOf(said: unknown, name: string): MicroUsd {
   try {
-    if (typeof value === 'string' || typeof value === 'number') return parseUsd(value, name);
+    return parseUsd(said, name);
   } catch (error) {
     if (!(error instanceof MoneyError)) throw error;
     throw new GatewayError('invalid_request', error.message, { param: name, cause: error });
   }
-  throw new GatewayError('invalid_request', `${name} must be an amount of USD, such as "0.25"`, { param: name });
 }
 
 /**
- * The request within what its client wants to pay at most: offers whose estimate is higher do not serve it. An agent's calls of its own count, and so are
- * given the rest. `name`: the client's word for it, in errors.
+ * The request within its cap: offers whose estimate is higher do not serve it. An agent's calls of its own count, and so are given the rest. null leaves the
+ * request as it is.
  */
-export function capCost(request: CallRequest, maxCost: MicroUsd, name: string): CallRequest {
+export function capCost(request: CallRequest, cap: CostCap | null): CallRequest {
+  if (cap === null) return request;
+  const { amount: maxCost, name } = cap;
   const capped: CallRequest = {
     ...request,
     capped: true,

@@ -70,7 +70,7 @@ export { createRetryBudget, type RetryBudget } from './routing/retry-budget.ts';
 export { createRouter, type RouterOptions } from './routing/weighted-router.ts';
 export { createExecute } from './execute.ts';
 export { createFree } from './free.ts';
-export { capCost, parseMaxCost } from './cap-cost.ts';
+export { capCost, lowestCap, MAX_COST_HEADER, MAX_COST_META, refuseCapBeside, type CostCap } from './cap-cost.ts';
 export { runFree, type FreeCall } from './run-free.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
 export { createHttpUpstream, type Upstream } from './upstream/upstream.ts';

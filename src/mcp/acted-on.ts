@@ -1,9 +1,9 @@
-import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, type LookAlikeFault } from '#gateway';
+import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, type LookAlikeFault, MAX_COST_META } from '#gateway';
 import { X402 } from './paid-request.ts';
 import { META } from './revisions.ts';
 
 /** Members of a request's `_meta` that speak to the gateway, and are not for the provider. */
-export const OURS = ['tollgate/idempotency-key', 'tollgate/max_cost', 'tollgate/receipt', X402.payment] as const;
+export const OURS = ['tollgate/idempotency-key', MAX_COST_META, 'tollgate/receipt', X402.payment] as const;
 
 const CAPABILITIES = actedOn(['elicitation', 'sampling', 'roots', 'tasks', 'experimental', 'extensions']);
 

@@ -9,6 +9,8 @@ const POST =
 
 const SESSION = { 'mcp-session-id': { type: 'string', description: 'Of a session, which `initialize` opened (the revisions before 2026-07-28)' } };
 
+const CAP = { 'x-max-cost': { type: 'string', description: 'USD that a `tools/call` and all calls that are made for it may cost together' } };
+
 const MESSAGE = {
   type: 'object',
   required: ['jsonrpc', 'method'],
@@ -67,7 +69,7 @@ export function describeRoutes(all: boolean, hide: boolean): Readonly<Record<'po
       summary: `Call ${what}`,
       description: POST,
       consumes: ['application/json'],
-      headers: { type: 'object', properties: SESSION },
+      headers: { type: 'object', properties: { ...SESSION, ...CAP } },
       body: { ...MESSAGE, examples: [example] },
     },
     get: {

@@ -3,14 +3,17 @@ import {
   type Answer,
   type Caller,
   type Config,
+  type CostCap,
   errorText,
   GatewayError,
   isObject,
   type JsonObject,
-  type MicroUsd,
+  lowestCap,
+  MAX_COST_HEADER,
+  MAX_COST_META,
   parseIdempotencyKey,
-  parseMaxCost,
   parseMessage,
+  refuseCapBeside,
   type RequestMessage,
   type Seals,
 } from '#gateway';
@@ -88,8 +91,8 @@ export function createStandalone({ runTurn, readPaid, seals, receipts }: Standal
         requestId,
         traceparent: traceOf(headers, asked),
         wantsReceipt: own.wantsReceipt,
+        cap: own.cap,
         idempotencyKey: own.idempotencyKey,
-        maxCost: own.maxCost,
         payment,
         target: service,
       },
@@ -109,8 +112,8 @@ function ruleOf(client: Standalone['client'], method: string): MethodRule {
 
 /** What a request says to the gateway itself. */
 export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
-  /** Most that a billed call may cost; null without a bound. */
-  readonly maxCost: MicroUsd | null;
+  /** The most that a call of a tool may cost; null without a bound, and for what is free. */
+  readonly cap: CostCap | null;
   readonly message: RequestMessage;
   /** As it came; undefined without one. */
   readonly payment: unknown;
@@ -127,11 +130,19 @@ export function ownMeta(asked: RequestMessage, headers: IncomingHttpHeaders, rec
   if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
   return {
     message,
+    cap: asked.method === 'tools/call' ? capOf(asked, meta, headers) : null,
     wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,
     idempotencyKey: key === undefined ? null : parseIdempotencyKey(key),
-    maxCost: maxCost === undefined ? null : parseMaxCost(maxCost, 'max_cost'),
     payment: meta?.[X402.payment],
   };
+}
+
+function capOf({ params = {} }: RequestMessage, meta: JsonObject | null, headers: IncomingHttpHeaders): CostCap | null {
+  refuseCapBeside(params, 'params._meta');
+  return lowestCap([
+    [MAX_COST_META, meta?.[MAX_COST_META]],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
 }
 
 /** The state that a request goes on with; null for one that begins. */

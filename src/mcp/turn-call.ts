@@ -1,11 +1,11 @@
 import {
-  capCost,
   pinned,
   type Caller,
+  capCost,
   type CallRequest,
+  type CostCap,
   GatewayError,
   LISTEN_MS,
-  type MicroUsd,
   NO_PREFERENCES,
   type Offer,
   type PaymentSlip,
@@ -28,8 +28,8 @@ export interface TurnCall {
   readonly requestId: string;
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;
-  /** The most that the call may cost; default without bound. */
-  readonly maxCost?: MicroUsd | null;
+  /** The most that a billed call may cost; default no bound. */
+  readonly cap?: CostCap | null;
   /** The payment that came with it; default none. */
   readonly payment?: PaymentSlip | null;
   /** Names that `prepare` resolves; the pinned form of a session's or a continuation's offer. */
@@ -41,7 +41,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
   const { message, caller, continued } = turn;
   const billed = request.rule.billing === 'billed';
   const tool = billed ? toolOf(message) : null;
-  const call: CallRequest = {
+  const asked: CallRequest = {
     primitive: 'tool',
     caller,
     requestId: request.requestId,
@@ -69,8 +69,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     ...(request.payment ? { payment: request.payment } : {}),
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
-  const { maxCost = null } = request;
-  return billed && maxCost !== null ? capCost(call, maxCost, 'max_cost') : call;
+  return capCost(asked, request.cap ?? null);
 }
 
 /** A stream that only listens is ended before the clock of its call ends it. */

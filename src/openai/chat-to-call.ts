@@ -12,7 +12,7 @@ import {
 import { chatBudget, checkFits, toUsage } from './chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './chat-schema.ts';
-import { MAX_COST, maxCostOf } from './max-cost.ts';
+import { maxCostOf } from './max-cost.ts';
 import { measurePrompt } from './prompt-size.ts';
 
 export interface ChatContext {
@@ -66,8 +66,7 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
     wantsReceipt: wantsReceipt(stream, context),
     ...(context.payment ? { payment: context.payment } : {}),
   };
-  const maxCost = maxCostOf(body);
-  return { request: maxCost === null ? request : capCost(request, maxCost, MAX_COST), exchange };
+  return { request: capCost(request, maxCostOf(body)), exchange };
 }
 
 /** Whether a signed receipt goes with the reply. */

@@ -1,16 +1,20 @@
-import { parseMaxCost, type MicroUsd } from '#gateway';
+import { formatUsd, lowestCap, MAX_COST_HEADER, type CostCap } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
 
-/** What requests and errors call it. */
-export const MAX_COST = 'max_cost';
+const MAX_COST = 'max_cost';
 
 /** The body's `max_cost`; null without one. Throws GatewayError `invalid_request`. */
-export function maxCostOf({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): MicroUsd | null {
-  if (asked === undefined || asked === null) return null;
-  return parseMaxCost(asked, MAX_COST);
-}
+export const maxCostOf = ({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): CostCap | null => lowestCap([[MAX_COST, asked]]);
 
-/** The body with the `x-max-cost` header as its `max_cost`, where it has none of its own: for clients that cannot add to a body. */
+/**
+ * The body with the `x-max-cost` header as its `max_cost`, where that is lower or the body has none: for clients that cannot add to a body, and for whoever
+ * stands between them and the gateway. Throws GatewayError `invalid_request`.
+ */
 export function withMaxCost(body: ChatBody, header: string | string[] | undefined): ChatBody {
-  return typeof header === 'string' && (body.max_cost === undefined || body.max_cost === null) ? { ...body, max_cost: header } : body;
+  if (header === undefined) return body;
+  const cap = lowestCap([
+    [MAX_COST, body.max_cost],
+    [MAX_COST_HEADER, header],
+  ]);
+  return cap?.name === MAX_COST_HEADER ? { ...body, max_cost: formatUsd(cap.amount) } : body;
 }

@@ -1,5 +1,5 @@
 import { createJSONRPCSuccessResponse, JSONRPCServer } from 'json-rpc-2.0';
-import type { RequestMessage } from '#gateway';
+import { MAX_COST_HEADER, type RequestMessage } from '#gateway';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import type { Ask, Behalf } from './inner-request.ts';
 import { type Method, ownHeaders } from './method.ts';
@@ -52,7 +52,7 @@ export function createDispatch({ methods, ask, discover }: DispatchOptions): Dis
   for (const method of methods) {
     server.addMethod(method.name, async (_params, { message, context }: Given) => {
       const inner = method.toInner(message);
-      const headers = { ...inner.headers, ...ownHeaders(message, context.idempotencyKey) };
+      const headers = { ...inner.headers, ...ownHeaders(message, context.idempotencyKey, context.carried[MAX_COST_HEADER]) };
       const reply = await ask({ ...inner, headers }, context);
       return method.answers === 'http' ? outcomeOfHttp(reply) : outcomeOfWire(reply);
     });

@@ -4,6 +4,7 @@ import {
   isObject,
   type JsonRpcError,
   lookAlikeAt,
+  MAX_COST_META,
   type Members,
   membersAlong,
   RawJsonError,
@@ -44,7 +45,7 @@ export function readEntry(text: string): Entry | undefined {
 /** What is read here; the door that an entry is for looks at the rest. */
 const ACTED_ON: ActedOnAt = [
   [[], actedOn(['_meta'])],
-  [['_meta'], actedOn([KEY, RECEIPT, PAYMENT])],
+  [['_meta'], actedOn([KEY, MAX_COST_META, RECEIPT, PAYMENT])],
 ];
 
 const FORM = 'send {"jsonrpc": "2.0", "id": …, "method": "…", "params": {…}}';

@@ -1,4 +1,4 @@
-import { PAYMENT_HEADERS, SIGN_IN_HEADERS } from '#gateway';
+import { MAX_COST_HEADER, PAYMENT_HEADERS, SIGN_IN_HEADERS } from '#gateway';
 
 /** Headers that say who calls. */
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
@@ -16,7 +16,7 @@ const INWARD: ReadonlySet<string> = new Set([
   'traceparent',
   'x-session-id',
   'x-receipt',
-  'x-max-cost',
+  MAX_COST_HEADER,
 ]);
 
 /** Headers of a door's reply that the reply to a single request carries on. */

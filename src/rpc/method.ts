@@ -1,5 +1,17 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject, type JsonObject, membersOf, parseIdempotencyKey, type RequestMessage, splice, withMembers } from '#gateway';
+import {
+  formatUsd,
+  isObject,
+  type JsonObject,
+  lowestCap,
+  MAX_COST_HEADER,
+  MAX_COST_META,
+  membersOf,
+  parseIdempotencyKey,
+  type RequestMessage,
+  splice,
+  withMembers,
+} from '#gateway';
 import { badParams } from './errors-rpc.ts';
 import type { InnerRequest } from './inner-request.ts';
 
@@ -64,16 +76,27 @@ export const KEY = 'tollgate/idempotency-key';
 export const RECEIPT = 'tollgate/receipt';
 export const PAYMENT = 'x402/payment';
 
-/** Headers that say what `params._meta` says to the gateway. `header`: the Idempotency-Key of the request itself. Throws GatewayError `invalid_request`. */
-export function ownHeaders(asked: RequestMessage, header: string | null): Record<string, string> {
+/**
+ * Headers that say what `params._meta` says to the gateway. `header`: the Idempotency-Key of the request itself, `caps`: the values of its `x-max-cost`. Throws
+ * GatewayError `invalid_request`.
+ */
+export function ownHeaders(asked: RequestMessage, header: string | null, caps: readonly string[] = []): Record<string, string> {
   const meta = paramsOf(asked)['_meta'];
   const said = isObject(meta) ? meta : EMPTY;
   const key = said[KEY] === undefined ? header : parseIdempotencyKey(said[KEY]);
   return {
     ...(key === null ? {} : { 'idempotency-key': key }),
+    ...capHeader(said[MAX_COST_META], caps),
     ...(said[RECEIPT] === true ? { 'x-receipt': '1' } : {}),
     ...paymentOf(said[PAYMENT]),
   };
+}
+
+/** The lower of the entry's own cap and that of the whole request. Without one of its own the header goes to the door as it came. */
+function capHeader(own: unknown, caps: readonly string[]): Record<string, string> {
+  if (own === undefined || own === null) return {};
+  const cap = lowestCap([[MAX_COST_META, own], ...caps.map((text) => [MAX_COST_HEADER, text] as const)]);
+  return cap === null ? {} : { [MAX_COST_HEADER]: formatUsd(cap.amount) };
 }
 
 /** A payment as doors of HTTP take it. What is wrong with it, they say. */
@@ -83,9 +106,14 @@ const paymentOf = (payment: unknown): Record<string, string> =>
 /** What every billed method takes besides its own. */
 export const META_PARAM: Param = {
   name: '_meta',
-  description: `\`${KEY}\` makes a repetition of the call answer the same without a second charge; \`${RECEIPT}: true\` asks for a signed receipt; \`${PAYMENT}\` is an x402 payment for the call.`,
+  description: `\`${KEY}\` makes a repetition of the call answer the same without a second charge; \`${MAX_COST_META}\` is the most USD that the call may cost; \`${RECEIPT}: true\` asks for a signed receipt; \`${PAYMENT}\` is an x402 payment for the call.`,
   schema: {
     type: 'object',
-    properties: { [KEY]: { type: 'string', minLength: 1, maxLength: 255 }, [RECEIPT]: { type: 'boolean' }, [PAYMENT]: { type: 'object' } },
+    properties: {
+      [KEY]: { type: 'string', minLength: 1, maxLength: 255 },
+      [MAX_COST_META]: { type: ['string', 'number'] },
+      [RECEIPT]: { type: 'boolean' },
+      [PAYMENT]: { type: 'object' },
+    },
   },
 };

@@ -92,7 +92,7 @@ const call = (name: string, more: object = {}) => ({
   params: { name, arguments: { Name: 'free', METHOD: 'free' }, _meta: META, ...more },
 });
 
-const META_NAMES = ['progressToken', 'traceparent', 'tollgate/idempotency-key', 'tollgate/receipt', 'x402/payment'];
+const META_NAMES = ['progressToken', 'traceparent', 'tollgate/idempotency-key', 'tollgate/max_cost', 'tollgate/receipt', 'x402/payment'];
 const MODERN_META_NAMES = [
   'io.modelcontextprotocol/protocolVersion',
   'io.modelcontextprotocol/clientCapabilities',
@@ -124,7 +124,7 @@ const modernCall = {
   },
 };
 
-const METADATA = ['x402.payment.status', 'x402.payment.payload', 'tollgate/run'];
+const METADATA = ['x402.payment.status', 'x402.payment.payload', 'tollgate/run', 'tollgate/max_cost'];
 const SEND_NAMES = ['id', 'taskId', 'contextId', 'tenant', 'message', 'metadata', 'configuration', 'pushNotificationConfig', 'historyLength'];
 const MESSAGE_NAMES = ['messageId', 'taskId', 'contextId', 'referenceTaskIds', 'role', 'parts', 'content', 'metadata', 'extensions'];
 const CONFIGURATION_NAMES = [

@@ -35,9 +35,11 @@ test.each(['cheap', -1, '0.0000001', 'NaN'])('what is no amount is refused: %s',
   expect(((await response.json()) as { error: object }).error).toMatchObject({ type: 'invalid_request', param: 'max_cost' });
 });
 
-test('the x-max-cost header is the same, where the body says nothing', async () => {
+test('the x-max-cost header is the same, and of both the lower one counts', async () => {
   gateway = await startGateway({ reply: () => ({ chunks: [completion] }) });
   expect((await gateway.post(ask, { 'x-max-cost': '0.0002' })).status).toBe(422);
-  expect((await gateway.post({ ...ask, max_cost: 1 }, { 'x-max-cost': '0.0002' })).status).toBe(200);
+  expect((await gateway.post({ ...ask, max_cost: 1 }, { 'x-max-cost': '0.0002' })).status).toBe(422);
+  expect((await gateway.post({ ...ask, max_cost: 0.0002 }, { 'x-max-cost': '1' })).status).toBe(422);
+  expect((await gateway.post({ ...ask, max_cost: 1 }, { 'x-max-cost': '0.01' })).status).toBe(200);
   expect((await gateway.post(ask, { 'x-max-cost': 'much' })).status).toBe(400);
 });

@@ -4,14 +4,17 @@ export interface ActedOn {
   readonly meant: ReadonlyMap<string, string>;
   /** Letters and digits of the longest folded name. */
   readonly lettersMax: number;
+  /** The names that begin with `tollgate/`. Where there are some, no other name may begin so. */
+  readonly own: readonly string[];
 }
 
-/** A member that some server takes for another one. */
+/** A member that is refused: some server takes it for another one, or it is said to the gateway, which has no such name. */
 export interface LookAlike {
   /** As it was sent. */
   readonly name: string;
-  /** The name that it must have, if it is meant; null where it is too long to tell. */
+  /** The name that it must have, if it is meant; null for one that is too long to tell, and for one that begins as the gateway's own do and is none of `own`. */
   readonly meant: string | null;
+  readonly own?: readonly string[];
 }
 
 /** No member that is acted on, or that a client has a reason to send beside it, has a longer name. Folding takes as long as a name is. */
@@ -20,21 +23,36 @@ const NAME_CHARS_MAX = 256;
 /** `others`: spellings that fold to one of the names and are let through all the same, because the gateway reads them itself. */
 export function actedOn(names: readonly string[], others: readonly string[] = []): ActedOn {
   const meant = new Map(names.map((name) => [foldName(name, name.length), name]));
-  return { exact: new Set([...names, ...others]), meant, lettersMax: Math.max(...[...meant.keys()].map(({ length }) => length)) };
+  return {
+    exact: new Set([...names, ...others]),
+    meant,
+    lettersMax: Math.max(...[...meant.keys()].map(({ length }) => length)),
+    own: names.filter((name) => name.startsWith(OWN)),
+  };
 }
 
+/** What the names of members begin with that are said to the gateway. */
+const OWN = 'tollgate/';
+const OWN_FOLDED = 'tollgate';
+/** All signs that look like the one in it. */
+const SLASH = /[/\\\u2044\u2215\u29f8\uff0f]/;
+
+const beginsAsOwn = (name: string): boolean => SLASH.test(name) && foldName(name.slice(0, 64).split(SLASH, 1)[0]!) === OWN_FOLDED;
+
 /**
- * The first of `names` that is not one of those acted on, and that some decoder takes for one; null where there is none. Servers in Go match names without
- * regard to case, ſ and the Kelvin sign included, and some without regard to `_` and `-`; ProtoJSON and Pydantic have two spellings for each name; one
- * parser in Go took a name with U+0000 behind it for the name, and what is written in C ends a name there.
+ * The first of `names` that is not one of those acted on, and that some decoder takes for one, or that only the gateway could know and does not; null where
+ * there is none. Servers in Go match names without regard to case, ſ and the Kelvin sign included, and some without regard to `_` and `-`; ProtoJSON and
+ * Pydantic have two spellings for each name; one parser in Go took a name with U+0000 behind it for the name, and what is written in C ends a name there.
  */
-export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMax }: ActedOn): LookAlike | null {
+export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMax, own }: ActedOn): LookAlike | null {
   for (const name of names) {
     if (exact.has(name)) continue;
     if (name.length > NAME_CHARS_MAX) return { name, meant: null };
     const nul = name.indexOf('\0');
     const found = meant.get(foldName(name, lettersMax)) ?? (nul === -1 ? undefined : meant.get(foldName(name.slice(0, nul), lettersMax)));
     if (found !== undefined) return { name, meant: found };
+    // A cap that is misspelt must not be a cap that is not there.
+    if (own.length > 0 && beginsAsOwn(name)) return { name, meant: null, own };
   }
   return null;
 }
@@ -42,17 +60,16 @@ export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMa
 /** What is wrong with a request that has a look-alike. */
 export interface LookAlikeFault {
   readonly message: string;
-  /** Path of the member that seems to be meant. */
+  /** Path of the member that seems to be meant, or of the object where none is. */
   readonly param: string;
 }
 
 /** `path` is that of the object, with what separates it from its members: `message.`. */
-export function lookAlikeFault(path: string, { name, meant }: LookAlike): LookAlikeFault {
-  if (meant === null)
-    return {
-      message: `${path}${shown(name)} is longer than ${NAME_CHARS_MAX} characters, which no name of a member may be`,
-      param: path.slice(0, -1),
-    };
+export function lookAlikeFault(path: string, { name, meant, own }: LookAlike): LookAlikeFault {
+  const param = path.replace(/\.$/, '');
+  if (meant === null && own === undefined)
+    return { message: `${path}${shown(name)} is longer than ${NAME_CHARS_MAX} characters, which no name of a member may be`, param };
+  if (meant === null) return { message: `${path}${shown(name)} is not known; what begins with ${OWN} can be ${own!.join(', ')}`, param };
   const message = `${path}${shown(name)} must be written ${meant}: some servers would take the one for the other`;
   return { message, param: `${path}${meant}` };
 }

@@ -83,8 +83,7 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
         async request() {
           if (!speaker || !there()) throw new GatewayError('invalid_model', unknown());
           const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
-          const asking = await speaker.toCall(name, { ...read.ask, stream: parts.heard }, context);
-          const request = own.maxCost === null ? asking : capCost(asking, own.maxCost, 'max_cost');
+          const request = capCost(await speaker.toCall(name, { ...read.ask, stream: parts.heard }, context), own.cap);
           return payment ? { ...request, payment } : request;
         },
         events: parts.events,

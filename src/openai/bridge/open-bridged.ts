@@ -12,7 +12,7 @@ import {
   type Provider,
   type Speaker,
 } from '#gateway';
-import { MAX_COST, maxCostOf } from '../max-cost.ts';
+import { maxCostOf } from '../max-cost.ts';
 import type { OpenChat } from '../chat-reply.ts';
 import type { ChatBody } from '../chat-schema.ts';
 import { sessionOf, toPreferences, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
@@ -57,7 +57,7 @@ export function openBridged(
       ...(body.metadata ? { metadata: body.metadata } : {}),
       ...(body.provider ? { preferences: toPreferences(body.provider) } : {}),
     };
-    const call = await pipeline.prepare(maxCost === null ? request : capCost(request, maxCost, MAX_COST), callId);
+    const call = await pipeline.prepare(capCost(request, maxCost), callId);
     const about = { id: call.id, model: body.model, stream: ask.stream, startedAt: call.startedAt, slow: true, unpaid };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return { about, frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }) };

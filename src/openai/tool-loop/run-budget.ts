@@ -22,7 +22,7 @@ export interface RunBudgetOptions {
  */
 export function runBudget(body: ChatBody, { catalog, tools, rounds, costMax }: RunBudgetOptions): MicroUsd {
   const asked = maxCostOf(body);
-  if (asked !== null) return asked;
+  if (asked !== null) return asked.amount;
   const turn = turnCost(body, catalog);
   const all = turn * BigInt(rounds + 1) + dearest([...tools], catalog) * BigInt(rounds * CALLS_PER_ROUND);
   return max(turn, all < costMax ? all : costMax);

@@ -83,11 +83,11 @@ test('the consumer names the budget: in metadata or by header, and all of it is 
     ['0.009', 10_000n],
   ]);
   for (const [max, words] of [
-    ['0.0005', /less than what this call alone may cost/],
+    ['0.0005', /tollgate\/max_cost is 0\.0005 USD, but .* may cost 0\.001 USD/],
     ['-1', /plain decimal/],
     ['1e3', /plain decimal/],
-    [{}, /amount of USD/],
-    [true, /amount of USD/],
+    [{}, /string of USD.*not object/],
+    [true, /string of USD.*not boolean/],
     [NaN, /amount|null|decimal/],
   ] as const) {
     const refused = refusalOf(await talk.sent('d', { metadata: { 'tollgate/max_cost': max } }));

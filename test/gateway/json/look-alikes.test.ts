@@ -64,3 +64,19 @@ test('long names take no time', () => {
   expect(findLookAlike([`${'_'.repeat(1_000_000)}id`], names)?.meant).toBe('id');
   expect(process.cpuUsage().user - began).toBeLessThan(3_000_000);
 });
+
+test("what begins as the gateway's own names do, and is none of them, is found with those that there are", () => {
+  const own = ['tollgate/max_cost', 'tollgate/receipt'];
+  const names = actedOn([...own, 'progressToken']);
+  for (const name of ['tollgate/cap', 'Tollgate/max_costs', 'TOLL_GATE/x', '\uff54ollgate\uff0fbudget', 'tollgate\\limit', 'tollgate/'])
+    expect(findLookAlike([...own, name], names), name).toEqual({ name, meant: null, own });
+  const fault = lookAlikeAt({ _meta: { 'tollgate/cap': 1 } }, [[['_meta'], names]], 'params.');
+  expect(fault).toEqual({
+    message: 'params._meta."tollgate/cap" is not known; what begins with tollgate/ can be tollgate/max_cost, tollgate/receipt',
+    param: 'params._meta',
+  });
+  const others = ['tollgate', 'tollgateway/x', 'tollgate.example.com/x', 'example.com/tollgate/x', 'toll/gate', 'x402/y'];
+  expect(findLookAlike(others, names)).toBeNull();
+  // Where the gateway has no names of its own, none is kept for it.
+  expect(findLookAlike(['tollgate/cap'], actedOn(['id']))).toBeNull();
+});
