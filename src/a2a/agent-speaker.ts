@@ -139,6 +139,8 @@ function createTeller() {
   const tellOnce = (key: string) => {
     if (told.size < TOLD_MAX) told.add(key);
   };
+  /** How much of each artifact was told: characters of its text, and its other parts. */
+  const given = new Map<string, { readonly chars: number; readonly others: number }>();
   let taskId: string | null = null;
   let contextId: string | null = null;
   let state = '';
@@ -170,12 +172,16 @@ function createTeller() {
     if (FAILED.has(state)) said = text;
     return [{ type: 'progress', text }];
   };
-  const artifactOf = (artifact: unknown, chunk: boolean): PartsEvent[] => {
+  /** `chunk`: a piece as it is streamed; else the artifact as it stands, of which what is new is told. */
+  const artifactOf = (artifact: unknown, chunk: boolean, append: boolean): PartsEvent[] => {
     if (!isObject(artifact)) return [];
-    const key = `artifact ${nameOf(artifact['artifactId'])}`;
-    if (!chunk && told.has(key)) return [];
-    tellOnce(key);
-    return parts(artifact['parts']);
+    const id = nameOf(artifact['artifactId']);
+    const all = fromA2aParts(artifact['parts']);
+    const before = given.get(id) ?? NOTHING_GIVEN;
+    const size = sizeOf(all);
+    const now = chunk && append ? { chars: before.chars + size.chars, others: before.others + size.others } : size;
+    if (given.has(id) || given.size < TOLD_MAX) given.set(id, now);
+    return (chunk ? all : withoutGiven(all, before)).map((part) => ({ type: 'part', part }));
   };
 
   return {
@@ -192,12 +198,12 @@ function createTeller() {
       }
       if (isObject(artifactUpdate)) {
         note(artifactUpdate, artifactUpdate['taskId']);
-        return artifactOf(artifactUpdate['artifact'], true);
+        return artifactOf(artifactUpdate['artifact'], true, artifactUpdate['append'] === true);
       }
       if (!isObject(task)) return [];
       note(task, task['id']);
       const artifacts = Array.isArray(task['artifacts']) ? task['artifacts'] : [];
-      return [...artifacts.flatMap((artifact: unknown) => artifactOf(artifact, false)), ...statusOf(task['status'])];
+      return [...artifacts.flatMap((artifact: unknown) => artifactOf(artifact, false, false)), ...statusOf(task['status'])];
     },
     end({ outcome }: Pick<ReplyEnd, 'outcome'>, error: string | null): PartsEnd {
       const base = { taskId, contextId, ...usage };
@@ -208,6 +214,28 @@ function createTeller() {
       return { ...base, finish: 'failed', error: error ?? said ?? `the agent's task is ${state.replace('TASK_STATE_', '').toLowerCase() || 'over'}` };
     },
   };
+}
+
+const NOTHING_GIVEN = { chars: 0, others: 0 } as const;
+
+function sizeOf(parts: readonly Part[]): { readonly chars: number; readonly others: number } {
+  let [chars, others] = [0, 0];
+  for (const part of parts) {
+    if (part.kind === 'text') chars += part.text.length;
+    else others += 1;
+  }
+  return { chars, others };
+}
+
+/** The parts of an artifact that come after what was given of it. */
+function withoutGiven(parts: readonly Part[], before: { readonly chars: number; readonly others: number }): readonly Part[] {
+  let { chars, others } = before;
+  return parts.flatMap((part): Part[] => {
+    if (part.kind !== 'text') return others-- > 0 ? [] : [part];
+    const text = part.text.slice(chars);
+    chars = Math.max(0, chars - part.text.length);
+    return text === '' ? [] : [{ ...part, text }];
+  });
 }
 
 const COMPLETED = 'TASK_STATE_COMPLETED';

@@ -16,7 +16,7 @@ export interface A2aTail {
   readonly cut: string | null;
 }
 
-const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
+export const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
 /**
  * What a message used that is paid: counted once; where the agent is priced by its use, what it reported of that. `cut`: it was stopped, and need not have

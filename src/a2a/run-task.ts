@@ -120,6 +120,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       paramsText: JSON.stringify(params),
       requestId: `look-${taskId.slice(0, 64)}`,
       extensions: null,
+      looks: true,
     } as const;
     let seen: Sight | null = null;
     // What the talk would note is given to who asked for the look.
@@ -147,7 +148,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       return seen ?? (tail?.event ? { state: tail.event.state ?? 'unknown', end: null } : null);
     } catch (error) {
       deps.onError(new Error(`task ${taskId.slice(0, 64)} of ${account} at ${service} could not be looked at`, { cause: error }));
-      return null;
+      return seen;
     }
   };
 }

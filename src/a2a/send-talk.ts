@@ -22,12 +22,14 @@ import type { Cards } from './cards/card-cache.ts';
 import type { CardFacts } from './cards/read-card.ts';
 import { claimContext } from './context-of.ts';
 import { pendingEnd, refusedEnd, toEnd, tooLargeEnd, type A2aTail } from './ending.ts';
+import { askOfTask, cancelAtAgent } from './ask-of-task.ts';
+import { cutTask, endedElsewhere, type TaskCut } from './cut-task.ts';
 import { chooseLink, type Link } from './link.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { keyOf, notesOf, sightOf } from './tasks-of-agents.ts';
 import { readEvent, type A2aEvent } from './wire/read-result.ts';
 import { ID_CHARS_MAX } from './wire/read-send.ts';
-import { A2aError } from './wire/a2a-error.ts';
+import { A2A_ERRORS, A2aError } from './wire/a2a-error.ts';
 import { isInterrupted, isTerminal } from './wire/task-state.ts';
 import { translateError } from './wire/translate-error.ts';
 import { translateResult } from './wire/translate-result.ts';
@@ -79,6 +81,28 @@ export interface SendTalk extends Conversation {
   /** When this resolves, the task that has ended is noted as such and all its calls are settled. */
   noted(): Promise<void>;
 }
+
+/** A task that goes on, by what was heard of it last. */
+interface Running {
+  readonly offer: Offer;
+  readonly link: Link;
+  readonly key: TaskKey;
+  contextId: string | null;
+  state: A2aEvent['state'];
+  /** It is noted that the task has given output. */
+  gave: boolean;
+}
+
+function heard(at: Running, { contextId, state, output }: A2aEvent): void {
+  at.contextId = contextId ?? at.contextId;
+  at.state = state ?? at.state;
+  at.gave ||= output;
+}
+
+const isTooLarge = (error: unknown): error is UpstreamFailure => error instanceof UpstreamFailure && error.tooLarge;
+
+/** An agent that says this shows no task, however often it is asked. */
+const UNSHOWN: ReadonlySet<number> = new Set([A2A_ERRORS.MethodNotFound.code, A2A_ERRORS.UnsupportedOperation.code]);
 
 const WAIT_MIN_MS = 500;
 const WAIT_MAX_MS = 5_000;
@@ -140,32 +164,66 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     return toEnd(offer, event, tail, { later: ask.later, gave });
   }
 
-  /** Asks for the task until it has ended, or waits for its client. */
-  async function wait(offer: Offer, send: Send, link: Link, key: TaskKey, signal: AbortSignal): Promise<ReplyEnd> {
-    const params = { id: key.taskId };
+  /** The task of a client that has no other way to it, once nothing more is heard of it: it is asked for until it has ended, or waits for its client. */
+  async function* wait(at: Running, send: Send, ending: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const { offer, link, key } = at;
     for (let pauseMs = WAIT_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, WAIT_MAX_MS)) {
-      await sleep(pauseMs, undefined, { signal });
-      const asked = {
-        operation: 'get',
-        version: link.version,
-        params,
-        paramsText: JSON.stringify(params),
-        id: call!.id,
-        requestId: ask.requestId,
-      } as const;
-      const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
-      for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
-        if (said.kind === 'error') return pendingEnd({ cut: `The agent does not show its task: ${said.error.message}` });
-        const event = readEvent(link.version, said.value);
-        if (event === null || event.taskId !== key.taskId) throw broken('the agent answered with another task', reply.status);
-        const value = translateResult('send', link.version, ask.version, link.version === '1.0' ? { task: said.value } : said.value);
-        if (!isTerminal(event.state) && !isInterrupted(event.state)) break;
-        const tail: A2aTail = { text: JSON.stringify(value), event, error: null, cut: null };
-        if (isTerminal(event.state)) return await over(offer, key, event, tail);
-        await tasks.saw(key, sightOf(offer, event, false)!);
-        return toEnd(offer, event, tail, { later: ask.later, gave: event.output });
+      await sleep(pauseMs, undefined, { signal: ending });
+      let text: string;
+      try {
+        const shown = await askOfTask({ ...asking(at), send }, 'get');
+        if (shown.kind === 'error') {
+          if (shown.error.code === A2A_ERRORS.TaskNotFound.code) return await lost(key, shown.error);
+          if (UNSHOWN.has(shown.error.code)) throw new A2aError('UnsupportedOperation', shown.error.message);
+          continue;
+        }
+        const { event } = shown;
+        text = textOf(link, shown.value);
+        if (isTerminal(event.state)) return await over(offer, key, event, { text, event, error: null, cut: null });
+        if (event.state !== at.state || (event.output && !at.gave)) {
+          const sight = sightOf(offer, event, at.gave);
+          const seen = sight && (await tasks.saw(key, sight));
+          if (seen?.task.live === false) return await endedElsewhere(deps, call!, key);
+        }
+        heard(at, event);
+        if (isInterrupted(event.state)) return toEnd(offer, event, { text, event, error: null, cut: null }, { later: ask.later, gave: at.gave });
+        if (!event.output) continue;
+      } catch (error) {
+        if (ending.aborted || isTooLarge(error)) throw error;
+        if (error instanceof A2aError) throw new Error(`the agent does not show its task: ${error.message}`, { cause: error });
+        if (!(error instanceof UpstreamFailure)) deps.onError(error);
+        continue;
       }
+      yield Buffer.from(text);
     }
+  }
+
+  const asking = ({ link, key }: Running) => ({
+    link,
+    taskId: key.taskId,
+    id: call!.id,
+    requestId: ask.requestId,
+    replyBytesMax: deps.replyBytesMax,
+  });
+
+  /** A task that was asked for, as a client of a send is shown it. */
+  const textOf = (link: Link, value: unknown) =>
+    JSON.stringify(translateResult('send', link.version, ask.version, link.version === '1.0' ? { task: value } : value));
+
+  /** An agent that has lost a task does nothing for it any more, and is owed nothing. */
+  async function lost(key: TaskKey, error: NonNullable<A2aTail['error']>): Promise<ReplyEnd> {
+    const seen = await tasks.saw(key, { state: 'failed', end: 'free' }, ask.covered ? undefined : call!.id);
+    return seen?.task.state === 'failed' ? refusedEnd(error) : endedElsewhere(deps, call!, key);
+  }
+
+  /** The gateway ends the task: nobody hears more of it. */
+  async function cut(at: Running, detached: Send, why: TaskCut, durationMs: number): Promise<ReplyEnd> {
+    const { offer, link, key } = at;
+    const ended = await cancelAtAgent({ ...asking(at), send: detached });
+    if (ended !== null && ended.event.state !== 'canceled' && why.reason !== 'too_large')
+      return over(offer, key, ended.event, { text: textOf(link, ended.value), event: ended.event, error: null, cut: null });
+    const { version, later, covered } = ask;
+    return cutTask(deps, { ...at, call: call!, version, later, covered, durationMs, canceled: ended?.event ?? null }, why);
   }
 
   /** The task goes on, and its lock stays, also where it cannot be noted who is to be told of it. */
@@ -183,7 +241,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   const webhookOf = (offer: Offer, { push }: CardFacts) =>
     ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call!.caller), null) : null } : {};
 
-  async function* converse(offer: Offer, send: Send, signal: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  async function* converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     await claimContext(tasks, call!.caller, offer.service, ask.contextId);
     const facts = await deps.cards.facts(offer);
     const link = chooseLink(offer, facts, ask.begunIn ?? ask.version);
@@ -191,16 +249,15 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     if (ask.operation === 'stream' && !streams && !ask.waits)
       throw new A2aError('UnsupportedOperation', `${offer.service} does not stream, as its agent card says: send the message without a stream`);
     const operation: Operation = ask.operation === 'stream' && streams ? 'stream' : 'send';
-    let key: TaskKey | null = null;
-    let state: A2aEvent['state'] = null;
-    /** It is noted that the task has given output. */
-    let gave = false;
+    let at: Running | null = null;
     /** Why nobody else will be told of the task, who should have been. */
     let unkept: string | null = null;
     /** Whoever called hears of the task. */
     let told = false;
     let forget = () => {};
     const beganAt = performance.now();
+    const stopping = new AbortController();
+    const ending = AbortSignal.any([signal, stopping.signal]);
     const listening: { place: ListenPlace | null } = { place: null };
     /** The stream of a task that goes on and that nobody reads any more only listens. Without a place for that the end of the task is seen by looking at it. */
     const unread = (exchange: UpstreamExchange) => {
@@ -226,52 +283,69 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       };
       const exchange = send(agentRequest(link, asked));
       forget = deps.streams.add(() => {
-        if (told && !ask.waits) exchange.abort(new Error('the gateway stops'));
+        if (!told) return;
+        stopping.abort(new Error('the gateway stops'));
+        exchange.abort(stopping.signal.reason as Error);
       });
       ask.left?.addEventListener('abort', () => unread(exchange), { once: true });
-      const reply = await exchange.head;
-      for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
-        if (said.kind === 'error') {
-          if (key !== null) return pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
-          return refusedEnd(translateError(link.version, ask.version, said.error));
+      try {
+        const reply = await exchange.head;
+        for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
+          if (said.kind === 'error') {
+            if (at === null) return refusedEnd(translateError(link.version, ask.version, said.error));
+            if (ask.waits) break;
+            return pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
+          }
+          const event = readEvent(link.version, said.value);
+          if (event === null) throw broken('the agent answered with neither a message nor a task', reply.status);
+          const text =
+            link.version === ask.version && link.binding !== 'bare'
+              ? said.text
+              : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
+          const tail: A2aTail = { text, event, error: null, cut: null };
+          if (event.kind === 'message') return toEnd(offer, event, tail, { later: ask.later, gave: true });
+          const first: boolean = at === null;
+          if (at === null) {
+            const key = await begin(offer, link.version, event);
+            at = { offer, link, key, contextId: ask.contextId, state: null, gave: false };
+            unkept = await unkeptOf(ask.onTask?.(key));
+          } else if (event.taskId !== at.key.taskId) throw broken('the agent speaks of another task than before', reply.status);
+          const moved = event.state !== null && event.state !== at.state && !first;
+          if (!isTerminal(event.state) && (moved || (event.output && !at.gave))) {
+            const sight = sightOf(offer, event, at.gave);
+            const seen = sight && (await tasks.saw(at.key, sight));
+            // It was ended at another door, and nothing that it gives after that would be paid. What is completed, its client is to have.
+            if (seen?.task.live === false && !(ask.waits && seen.task.state === 'completed'))
+              return ask.waits ? await endedElsewhere(deps, call!, at.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
+          }
+          heard(at, event);
+          told = true;
+          if (ask.left?.aborted) unread(exchange);
+          deps.notify(at.key, link, said.value);
+          if (isTerminal(event.state)) return await over(offer, at.key, event, tail);
+          if (unkept !== null) return pendingEnd({ cut: unkept });
+          if (operation === 'send' && (!ask.waits || isInterrupted(event.state)))
+            return toEnd(offer, event, tail, { later: ask.later, gave: at.gave });
+          yield Buffer.from(text);
         }
-        const event = readEvent(link.version, said.value);
-        if (event === null) throw broken('the agent answered with neither a message nor a task', reply.status);
-        const text =
-          link.version === ask.version && link.binding !== 'bare'
-            ? said.text
-            : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
-        const tail: A2aTail = { text, event, error: null, cut: null };
-        if (event.kind === 'message') return toEnd(offer, event, tail, { later: ask.later, gave: true });
-        const first = key === null;
-        if (key === null) {
-          key = await begin(offer, link.version, event);
-          unkept = await unkeptOf(ask.onTask?.(key));
-        } else if (event.taskId !== key.taskId) throw broken('the agent speaks of another task than before', reply.status);
-        const moved = event.state !== null && event.state !== state && !first;
-        if (!isTerminal(event.state) && (moved || (event.output && !gave))) {
-          const sight = sightOf(offer, event, gave);
-          const seen = sight && (await tasks.saw(key, sight));
-          // It was ended at another door, and nothing that it gives after that would be paid.
-          if (seen?.task.live === false) return pendingEnd({ cut: `The task is ${seen.task.state}` });
-        }
-        gave ||= event.output;
-        state = event.state ?? state;
-        told = true;
-        if (ask.left?.aborted) unread(exchange);
-        deps.notify(key, link, said.value);
-        if (isTerminal(event.state)) return await over(offer, key, event, tail);
-        if (unkept !== null) return pendingEnd({ cut: unkept });
-        if (operation === 'send' && (!ask.waits || isInterrupted(event.state))) return toEnd(offer, event, tail, { later: ask.later, gave });
-        yield Buffer.from(text);
+        if (at === null) throw broken('the agent ended its answer before it said anything', reply.status);
+      } catch (error) {
+        // Who has no way to the task is not left with half of an answer.
+        if (!told || !ask.waits || ending.aborted || isTooLarge(error)) throw error;
+        if (!(error instanceof UpstreamFailure)) deps.onError(error);
       }
-      if (key === null) throw broken('the agent ended its answer before it said anything', reply.status);
-      if (ask.waits && !isInterrupted(state)) return await wait(offer, send, link, key, signal);
+      if (ask.waits && !isInterrupted(at!.state)) return yield* wait(at!, send, ending);
       return pendingEnd({});
     } catch (error) {
-      if (key === null && error instanceof UpstreamFailure && error.tooLarge)
-        return tooLargeEnd(offer, ask.version, { callId: call!.id, contextId: ask.contextId, later: ask.later }, error, performance.now() - beganAt);
+      const durationMs = performance.now() - beganAt;
+      if (at === null && isTooLarge(error))
+        return tooLargeEnd(offer, ask.version, { callId: call!.id, contextId: ask.contextId, later: ask.later }, error, durationMs);
       if (!told) throw onceOnly(error);
+      if (isTooLarge(error)) return await cut(at!, detached, { reason: 'too_large', failure: error }, durationMs);
+      if (ask.waits && !isInterrupted(at!.state)) {
+        const reason = signal.aborted ? 'timeout' : stopping.signal.aborted ? 'shutdown' : 'gave_up';
+        return await cut(at!, detached, { reason, failure: ending.aborted ? (ending.reason as Error) : (error as Error) }, durationMs);
+      }
       return pendingEnd({
         cut: deps.streams.ended ? null : 'The connection to the agent broke off; the task goes on, and tasks/get shows where it stands',
       });
@@ -285,7 +359,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     begin(prepared) {
       call = prepared;
     },
-    converse: (offer, send, signal) => converse(offer, send, signal),
+    converse: (offer, send, signal, detached) => converse(offer, send, signal, detached),
     resolved(resolution) {
       // A lock that could not be settled is settled when the task is looked at.
       if (resolution === 'settled') note(call!.id);

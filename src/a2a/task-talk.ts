@@ -1,4 +1,4 @@
-import { onceOnly, type Conversation, type Offer, type ReplyEnd, type Send, type Task, type Tasks, type TaskKey } from '#gateway';
+import { onceOnly, type Conversation, type Offer, type ReplyEnd, type Send, type Task, type Tasks, type TaskKey, UpstreamFailure } from '#gateway';
 import { broken, readAgent } from './agent-reply.ts';
 import { agentRequest } from './agent-request.ts';
 import type { Ask } from './ask.ts';
@@ -32,7 +32,10 @@ const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, 
  */
 export function createTaskTalk(
   { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
-  ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'>,
+  ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> & {
+    /** The gateway asks for itself, without the history: what is too large then is what the task has given. */
+    readonly looks?: boolean;
+  },
   { service, taskId, live, notes, output }: Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>,
 ): Conversation {
   async function* converse(offer: Offer, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
@@ -74,6 +77,8 @@ export function createTaskTalk(
       return OVER;
     } catch (error) {
       if (told && open.ended) return OVER;
+      if (ask.looks && live && !gave && error instanceof UpstreamFailure && error.tooLarge)
+        await tasks.saw(key, { state: null, end: null, output: true });
       throw onceOnly(error);
     } finally {
       forget();

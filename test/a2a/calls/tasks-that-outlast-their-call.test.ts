@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { serveBreaking } from './support/breaking-agent.ts';
+import { MESSAGE_PRICE, useCallsWorld } from './support/calls-world.ts';
+import { BRIDGES, STREAMED_CHAT } from './support/doors.ts';
+
+// A task that outlasts the call of a client that has no other way to it ends with that call: what the answer says of money is all that is ever charged.
+
+const calls = useCallsWorld('[upstream]\ncall_timeout_ms = 4000\n');
+const PRICE = Number(MESSAGE_PRICE);
+
+test.each(BRIDGES.flatMap((door) => (['breaks', 'hangs'] as const).map((stream) => ({ door, stream, name: door.name }))))(
+  'a task that has given output and does not end in time is canceled and charged before the answer ends: $name, its stream $stream',
+  async ({ door, stream }) => {
+    const agent = await serveBreaking(calls, { gives: 'half of it', stream });
+    expect(
+      await calls.spent(async () => {
+        const told = await door.ask(calls, agent.service);
+        expect(told).toMatchObject({ said: expect.stringContaining('half of it'), state: 'canceled', cost: PRICE });
+        expect(told.finish).toBe('length');
+        expect(told.error).toContain('is charged');
+        expect(agent.agent.received.map(({ method }) => method)).toContain('CancelTask');
+        expect(await calls.locked()).toBe(0n);
+        expect(await calls.world.spine.generation(told.id)).toMatchObject({
+          outcome: 'cut',
+          finish_reason: 'timeout',
+          cost_micro_usdc: PRICE,
+        });
+        // The agent does it all the same.
+        agent.stands('COMPLETED');
+        expect(JSON.stringify(await calls.talk(agent.url).get(agent.taskId))).toContain('half of it');
+      }),
+    ).toBe(MESSAGE_PRICE);
+  },
+);
+
+test.each(BRIDGES)('a task that has given nothing in time is canceled, and free for good: $name', async (door) => {
+  const agent = await serveBreaking(calls, { gives: null, stream: 'hangs', cancels: ({ error }) => error(-32603, 'not now') });
+  expect(
+    await calls.spent(async () => {
+      const told = await door.ask(calls, agent.service);
+      expect(told).toMatchObject({ state: 'failed', cost: 0, finish: 'error', error: expect.stringContaining('Nothing is charged') });
+      expect(agent.agent.received.map(({ method }) => method)).toContain('CancelTask');
+      expect(await calls.locked()).toBe(0n);
+      expect(await calls.world.spine.generation(told.id)).toMatchObject({ outcome: 'free', cost_micro_usdc: 0 });
+      agent.stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'late' }] }] });
+      // Nor is what came too late given for nothing.
+      const shown = JSON.stringify(await calls.talk(agent.url).get(agent.taskId));
+      expect(shown).toContain('CANCELED');
+      expect(shown).not.toContain('late');
+    }),
+  ).toBe(0n);
+});
+
+test('a task that ended while nobody heard of it is told as it ended, though its time is over', async () => {
+  const agent = await serveBreaking(calls, {
+    gives: 'half ',
+    stream: 'hangs',
+    cancels: ({ error }, { stands }) => {
+      stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'half and whole' }] }] });
+      error(-32002, 'it is completed');
+    },
+  });
+  expect(
+    await calls.spent(async () => {
+      expect(await STREAMED_CHAT.ask(calls, agent.service)).toMatchObject({
+        said: 'half and whole',
+        state: 'completed',
+        cost: PRICE,
+        finish: 'stop',
+      });
+    }),
+  ).toBe(MESSAGE_PRICE);
+});
