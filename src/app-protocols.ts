@@ -147,7 +147,9 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
   await server.register(a2a.routes);
   await server.register(a2a.routes, { prefix: '/api/v1' });
   const inject = server.inject.bind(server);
-  await server.register(rpcRoutes({ inject, hasRoute: (route) => server.hasRoute(route), config, version: VERSION, onError }), { prefix: '/api/v1' });
+  await server.register(rpcRoutes({ inject, hasRoute: (route) => server.hasRoute(route), pipeline, config, version: VERSION, onError }), {
+    prefix: '/api/v1',
+  });
   return { mcp, a2a };
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomBytes } from 'node:crypto';
 import { cost, formatUsd, isPriced, type Billable, type Frame, type LockResult, type MicroUsd, type Price, type Usage } from '#billing';
+import { anonymousAt, hasCredentials } from './auth/anonymous.ts';
 import type { Call, Caller, Candidate, Conversation, Exchange, Handler, Offer, Primitive } from './call.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import { GatewayError } from './errors.ts';
@@ -81,7 +82,9 @@ export interface Pipeline {
    * a running call are let in too, and, where calls can be paid for in place, those without a credential. Throws GatewayError `unauthorized`, `rate_limit_exceeded`, `permission_denied`.
    */
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Promise<Admission>;
-  /** Counts more requests than the one that came: those of a batch. Throws GatewayError `rate_limit_exceeded`. */
+  /** Whoever asks for what needs no credential: the account whose credential holds, else the network that it comes from. Nothing is counted. */
+  visitor(headers: IncomingHttpHeaders, address: string): Promise<Caller>;
+  /** Counts requests that admit() did not: those of a batch, and of visitors. Throws GatewayError `rate_limit_exceeded`. */
   count(caller: Caller, requests: number): Promise<void>;
   /**
    * Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had to be known before. While all
@@ -136,6 +139,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         throw rateLimitError(rate);
       }
       return { caller, rate };
+    },
+
+    async visitor(headers, address) {
+      if (!hasCredentials(headers)) return anonymousAt(address);
+      try {
+        return await options.authenticate(headers, address, true);
+      } catch {
+        // What is wrong with it is said where a credential is needed.
+        return anonymousAt(address);
+      }
     },
 
     async count(caller, requests) {

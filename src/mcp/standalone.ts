@@ -123,7 +123,6 @@ export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotency
 export function ownMeta(asked: RequestMessage, headers: IncomingHttpHeaders, receipts: Config['billing']['receipts']): OwnMeta {
   const meta = isObject(asked.params?.['_meta']) ? asked.params['_meta'] : null;
   const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
-  const maxCost = meta?.['tollgate/max_cost'] ?? headers['x-max-cost'];
   const receipt = headers['x-receipt'];
   const there = meta !== null && OURS.some((name) => Object.hasOwn(meta, name));
   const message = there ? parseMessage(withoutMeta(asked.text, OURS)) : asked;

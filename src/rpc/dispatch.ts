@@ -10,6 +10,8 @@ import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire } from './outcome.t
 export interface Context extends Behalf {
   /** The Idempotency-Key of the HTTP request; null in a batch. */
   readonly idempotencyKey: string | null;
+  /** Counts a request for what needs no credential, which the endpoint does not count. Rejects with GatewayError `rate_limit_exceeded`. */
+  readonly count: () => Promise<void>;
   /** Told of what no wire has a word for. */
   readonly report: (error: unknown) => void;
 }
@@ -48,10 +50,14 @@ export function createDispatch({ methods, ask, discover }: DispatchOptions): Dis
     }
   });
   server.handleMethodNotFound = async ({ method }) => createJSONRPCSuccessResponse(PLACE, unknownMethod(method));
-  server.addMethod(DISCOVER, (_params, { context }) => discover(context));
+  server.addMethod(DISCOVER, async (_params, { context }) => {
+    await context.count();
+    return discover(context);
+  });
   for (const method of methods) {
     server.addMethod(method.name, async (_params, { message, context }: Given) => {
       const inner = method.toInner(message);
+      if (method.open) await context.count();
       const headers = { ...inner.headers, ...ownHeaders(message, context.idempotencyKey, context.carried[MAX_COST_HEADER]) };
       const reply = await ask({ ...inner, headers }, context);
       return method.answers === 'http' ? outcomeOfHttp(reply) : outcomeOfWire(reply);

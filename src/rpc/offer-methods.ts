@@ -9,6 +9,8 @@ export interface Offered {
   readonly dispatch: Dispatch;
   /** Whether a method is offered, and only to those who say who they are. */
   isClosed(method: string): boolean;
+  /** Whether an answer of it may have been paid for. */
+  isBilled(method: string): boolean;
 }
 
 export interface OfferOptions {
@@ -40,7 +42,12 @@ export function offerMethods({ methods, ask, version, url }: OfferOptions): Offe
   }
 
   const closed = new Set(methods.filter(({ open }) => !open).map(({ name }) => name));
-  return { dispatch: createDispatch({ methods, ask, discover }), isClosed: (method) => closed.has(method) };
+  const billed = new Set(methods.filter((method) => method.billed).map(({ name }) => name));
+  return {
+    dispatch: createDispatch({ methods, ask, discover }),
+    isClosed: (method) => closed.has(method),
+    isBilled: (method) => billed.has(method),
+  };
 }
 
 const NEVER = new AbortController().signal;

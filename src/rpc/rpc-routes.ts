@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { type Config, createHttpSink, GatewayError, toGatewayError } from '#gateway';
+import { type Config, createHttpSink, createReplyMemory, GatewayError, type Pipeline, type ReplyHold, toGatewayError } from '#gateway';
 import { DESCRIPTION } from './described-route.ts';
-import type { Context, Dispatch } from './dispatch.ts';
-import type { Entry } from './entry.ts';
+import type { Context } from './dispatch.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import { carriedOf, hasCredential } from './headers.ts';
 import { createAsk } from './inner-request.ts';
+import { createKeptReplies } from './kept-replies.ts';
 import type { HasRoute } from './method.ts';
 import { methodsOf } from './method-table.ts';
 import { offerMethods, type Offered } from './offer-methods.ts';
@@ -17,6 +17,7 @@ export interface RpcDeps {
   /** Of the server that has all doors. */
   readonly inject: FastifyInstance['inject'];
   readonly hasRoute: HasRoute;
+  readonly pipeline: Pick<Pipeline, 'visitor' | 'count'>;
   readonly config: Pick<Config, 'publicUrl'> & {
     readonly limits: Pick<Config['limits'], 'chatBodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
     readonly upstream: Pick<Config['upstream'], 'replyBytesMax'>;
@@ -25,22 +26,25 @@ export interface RpcDeps {
   readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
 }
 
-/** What is written to the client; no text: HTTP 204. */
+/** What is written to the client, one piece after the other; none: HTTP 204. */
 interface Reply {
-  readonly text: string | null;
+  readonly pieces: readonly Buffer[];
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 const REQUEST_ID_CHARS_MAX = 128;
+/** What replies of this endpoint may take together until clients have taken them; a quarter of it for one account, or one network of strangers. */
+const REPLIES_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * `POST /rpc`: every door of this gateway by JSON-RPC 2.0. Each entry becomes one request to the door itself, which authenticates, counts, bills and answers it;
- * nothing of that is done here. Register it under `/api/v1`, once.
+ * `POST /rpc`: every door of this gateway by JSON-RPC 2.0. Each entry becomes one request to the door itself, which authenticates, counts, bills and answers it.
+ * Here only those are counted that their door answers to everybody. Register it under `/api/v1`, once.
  */
 export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
   const { limits, upstream, publicUrl } = deps.config;
   const ask = createAsk(deps.inject);
+  const memory = createReplyMemory({ repliesBytesMax: REPLIES_BYTES_MAX, replyBytesMax: upstream.replyBytesMax });
 
   return async (app) => {
     // What an entry must be, it is told in the words of JSON-RPC.
@@ -62,13 +66,17 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
     let offered: Offered | null = null;
     const offer = () => offerMethods({ ask, methods: methodsOf(deps.hasRoute), version: deps.version, url: `${publicUrl ?? ''}${app.prefix}/rpc` });
 
-    async function answer(request: FastifyRequest, gone: AbortSignal): Promise<Reply> {
+    async function answer(request: FastifyRequest, gone: AbortSignal, holds: (hold: ReplyHold) => void): Promise<Reply> {
       const encoding = request.headers['content-encoding'];
       if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
         return plain(namelessError(CODE.invalidRequest, 'Send the body uncompressed, without content-encoding'));
       const body = await readBody((request.body as Buffer | undefined) ?? NOTHING, limits);
       if (body.kind === 'refused') return plain(namelessError(body.error.code, body.error.message));
-      const { dispatch, isClosed } = (offered ??= offer());
+      const { dispatch, isClosed, isBilled } = (offered ??= offer());
+      const visitor = await deps.pipeline.visitor(request.headers, request.ip);
+      if (gone.aborted) return SILENCE;
+      const hold = memory.open(visitor.account, null);
+      holds(hold);
       const { 'idempotency-key': key } = request.headers;
       const context: Context = {
         carried: carriedOf(request.raw.rawHeaders),
@@ -76,9 +84,18 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
         requestId: request.id,
         gone,
         idempotencyKey: typeof key === 'string' ? key : null,
+        count: () => deps.pipeline.count(visitor, 1),
         report: (error) => deps.onError(error, request),
       };
-      if (body.kind === 'single') return answerOne(body.entry, context, dispatch);
+      if (body.kind === 'single') {
+        const { entry } = body;
+        if (entry.kind === 'silent') return SILENCE;
+        if (entry.kind === 'refused') return plain(replyText(entry.idText, refused(entry)));
+        const { idText, method } = entry.message;
+        const run = () => dispatch(entry.message, context);
+        const { bytes, status, headers } = await createKeptReplies(hold, Infinity).replyTo({ idText, billed: isBilled(method), run });
+        return { pieces: [bytes], status, headers };
+      }
 
       const { entries } = body;
       if (context.idempotencyKey !== null)
@@ -91,24 +108,29 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       // One small request of a stranger must not become 50 lookups of a credential that is not there.
       if (!hasCredential(context.carried) && entries.some((entry) => entry.kind === 'call' && isClosed(entry.message.method))) {
         const outcome = errorOf(toRpcFault(NO_CREDENTIAL));
-        return { text: replyText('null', outcome), status: outcome.status, headers: outcome.headers };
+        return { pieces: [Buffer.from(replyText('null', outcome))], status: outcome.status, headers: outcome.headers };
       }
       const replies = await runBatch(entries, {
-        replyCharsMax: upstream.replyBytesMax,
+        kept: createKeptReplies(hold, upstream.replyBytesMax),
         gone,
+        isBilled,
         run: (message, place) => dispatch(message, { ...context, requestId: idOf(request.id, place) }),
       });
-      return replies.length === 0 ? SILENCE : plain(`[${replies.join(',')}]`);
+      if (replies.length === 0) return SILENCE;
+      return { pieces: [OPEN, ...replies.flatMap((reply, at) => (at === 0 ? [reply] : [COMMA, reply])), CLOSE], status: 200, headers: {} };
     }
 
     app.post('/rpc', { bodyLimit: limits.chatBodyBytesMax, schema: DESCRIPTION }, async (request, reply) => {
       const gone = new AbortController();
       const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
-      const { text, status, headers } = await answer(request, gone.signal);
+      let hold: ReplyHold | null = null;
+      reply.raw.on('close', () => hold?.release());
+      const { pieces, status, headers } = await answer(request, gone.signal, (held) => (hold = held));
       if (!sink.closed) {
-        const bytes = text === null ? NOTHING : Buffer.from(text);
-        sink.head(status, text === null ? {} : { ...headers, 'content-type': 'application/json', 'content-length': bytes.byteLength });
-        sink.end(bytes);
+        const length = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+        sink.head(status, pieces.length === 0 ? {} : { ...headers, 'content-type': 'application/json', 'content-length': length });
+        for (const piece of pieces.slice(0, -1)) sink.write(piece);
+        sink.end(pieces.at(-1) ?? NOTHING);
       }
       // The client left: there is nobody to answer.
       if (!reply.sent) reply.hijack();
@@ -116,15 +138,9 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
   };
 }
 
-async function answerOne(entry: Entry, context: Context, dispatch: Dispatch): Promise<Reply> {
-  if (entry.kind === 'silent') return SILENCE;
-  if (entry.kind === 'refused') return plain(replyText(entry.idText, refused(entry)));
-  const outcome = await dispatch(entry.message, context);
-  return { text: replyText(entry.message.idText, outcome), status: outcome.status, headers: outcome.headers };
-}
-
-const plain = (text: string): Reply => ({ text, status: 200, headers: {} });
-const SILENCE: Reply = { text: null, status: 204, headers: {} };
+const plain = (text: string): Reply => ({ pieces: [Buffer.from(text)], status: 200, headers: {} });
+const SILENCE: Reply = { pieces: [], status: 204, headers: {} };
+const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 const NOTHING = Buffer.alloc(0);
 
 const NO_CREDENTIAL = new GatewayError(

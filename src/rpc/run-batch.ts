@@ -1,44 +1,46 @@
-import { toRpcFault } from './errors-rpc.ts';
-import { GatewayError } from '#gateway';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Entry } from './entry.ts';
-import { errorOf, replyText, type Outcome } from './outcome.ts';
+import type { KeptReplies } from './kept-replies.ts';
+import { errorOf, type Outcome } from './outcome.ts';
 
 /** Entries of one batch that run at once. */
 export const CONCURRENCY = 8;
 
+type Message = Extract<Entry, { kind: 'call' }>['message'];
+
 export interface BatchOptions {
-  /** Once the replies have so many characters together, no further entry is begun. */
-  readonly replyCharsMax: number;
+  readonly kept: KeptReplies;
   readonly gone: AbortSignal;
-  run(message: Extract<Entry, { kind: 'call' }>['message'], place: number): Promise<Outcome>;
+  isBilled(method: string): boolean;
+  run(message: Message, place: number): Promise<Outcome>;
 }
 
-/** The replies to a batch, in the order of its entries; notifications have none. Entries that were not begun when the client left are not run. */
-export async function runBatch(entries: readonly Entry[], { replyCharsMax, gone, run }: BatchOptions): Promise<string[]> {
-  const replies: (string | null)[] = entries.map(() => null);
+/**
+ * The replies to a batch, in the order of its entries; notifications have none. Entries that were not begun when the client left are not run. One entry is
+ * begun in each turn of the event loop: answering one takes milliseconds where there are many services.
+ */
+export async function runBatch(entries: readonly Entry[], { kept, gone, isBilled, run }: BatchOptions): Promise<Buffer[]> {
+  const replies: (Buffer | null)[] = entries.map(() => null);
   let place = 0;
-  let chars = 0;
+  let turn: Promise<unknown> = Promise.resolve();
   const work = async () => {
-    while (place < entries.length && !gone.aborted) {
+    while (place < entries.length) {
       const at = place++;
       const entry = entries[at]!;
       if (entry.kind === 'silent') continue;
-      const [idText, outcome] = entry.kind === 'refused' ? [entry.idText, refused(entry)] : [entry.message.idText, await outcomeOf(entry, at)];
-      replies[at] = replyText(idText, outcome);
-      chars += replies[at].length;
+      turn = turn.then(() => nextTurn());
+      await turn;
+      if (gone.aborted) return;
+      const asked =
+        entry.kind === 'refused'
+          ? { idText: entry.idText, billed: false, run: async () => refused(entry) }
+          : { idText: entry.message.idText, billed: isBilled(entry.message.method), run: () => run(entry.message, at) };
+      replies[at] = (await kept.replyTo(asked)).bytes;
     }
   };
-  const outcomeOf = async ({ message }: Extract<Entry, { kind: 'call' }>, at: number): Promise<Outcome> =>
-    chars < replyCharsMax ? run(message, at) : errorOf(toRpcFault(tooLarge()));
   await Promise.all(Array.from({ length: Math.min(CONCURRENCY, entries.length) }, work));
   return replies.filter((reply) => reply !== null);
 }
 
 /** The outcome of an entry that is no request. */
 export const refused = ({ error }: Extract<Entry, { kind: 'refused' }>): Outcome => errorOf({ error, status: 200, headers: {} });
-
-const tooLarge = () =>
-  new GatewayError(
-    'payload_too_large',
-    'This entry was not run: the replies to the entries before it are already very large. Send it in another batch',
-  );

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createServer, loadConfig, referenceRoutes } from '#gateway';
 import type { FastifyInstance } from 'fastify';
+import { anonymousAt } from '../../src/gateway/auth/anonymous.ts';
 import { rpcRoutes } from '../../src/rpc/index.ts';
 import { request, type RpcReply } from './rpc-world.ts';
 
@@ -11,7 +12,8 @@ beforeAll(async () => {
   const config = loadConfig({ file: 'none.toml', text: '', env: { TOLLGATE_ADMIN_KEY: 'admin-key-of-the-tests-0123456789' }, mode: 'production' });
   server = createServer({ limits: config.limits, onError: () => {} });
   await referenceRoutes(server, { version: '1' });
-  const deps = { inject: server.inject.bind(server), hasRoute: server.hasRoute.bind(server), config, version: '1', onError: () => {} };
+  const pipeline = { visitor: async (_headers: object, address: string) => anonymousAt(address), count: async () => {} };
+  const deps = { inject: server.inject.bind(server), hasRoute: server.hasRoute.bind(server), pipeline, config, version: '1', onError: () => {} };
   await server.register(rpcRoutes(deps), { prefix: '/api/v1' });
   const body = {
     type: 'object',

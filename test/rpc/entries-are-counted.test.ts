@@ -29,17 +29,27 @@ test('80 at once, in whatever batches; what is over is refused one by one', asyn
   expect(replies.filter(({ result }) => result !== undefined)).toHaveLength(2);
 });
 
-test('what needs no key, and what is no call, is not counted', async () => {
+test('what needs no key is counted for the account of a good one; what is no call is not', async () => {
   const { key } = await world.spine.tenant('calm', '1');
-  const entries = [
-    request(1, 'ping'),
-    request(2, 'models/list'),
-    request(3, 'rpc.discover'),
-    request(4, 'nothing'),
-    null,
-    { jsonrpc: '2.0', method: 'ping' },
-  ];
-  for (let round = 0; round < 20; round += 1) await world.batch(entries, bearer(key));
+  const open = [request(1, 'ping'), request(2, 'models/list'), request(3, 'rpc.discover')];
+  const none = [request(4, 'nothing'), null, { jsonrpc: '2.0', method: 'ping' }];
+  for (let round = 0; round < 20; round += 1) await world.batch([...open, ...none], bearer(key));
   const response = await world.post(request(1, 'account/key'), bearer(key));
-  expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('79');
+  expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('19');
 });
+
+test.each(['', 'Bearer svc-sk-none'])(
+  'strangers are counted by their network: 50 at once, whatever they send as a key (%j)',
+  async (authorization) => {
+    now += 3_600_000;
+    const open = Array.from({ length: 50 }, (_, id) => request(id, 'ping'));
+    expect((await world.batch(open, { authorization })).every(({ result }) => result !== undefined)).toBe(true);
+    const refused = await world.batch(open, { authorization });
+    expect(refused.map(({ error }) => error?.code)).toEqual(open.map(() => -32016));
+    const alone = await world.post(request(1, 'models/list'), { authorization });
+    expect(alone.status).toBe(429);
+    expect(alone.headers.get('retry-after')).not.toBeNull();
+    const { key } = await world.spine.tenant('beside', '1');
+    expect(await world.call('ping', {}, bearer(key))).toMatchObject({ result: 'pong' });
+  },
+);

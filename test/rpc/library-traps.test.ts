@@ -1,9 +1,11 @@
 import { createJSONRPCErrorResponse, JSONRPCServer } from 'json-rpc-2.0';
 import { expect, test } from 'vitest';
+import { createReplyMemory } from '#gateway';
 import { createDispatch, type Context } from '../../src/rpc/dispatch.ts';
 import type { Ask } from '../../src/rpc/inner-request.ts';
 import { methodsOf } from '../../src/rpc/method-table.ts';
 import { readEntry } from '../../src/rpc/entry.ts';
+import { createKeptReplies } from '../../src/rpc/kept-replies.ts';
 import { runBatch } from '../../src/rpc/run-batch.ts';
 import { resultOf } from '../../src/rpc/outcome.ts';
 import { request, useRpcWorld } from './rpc-world.ts';
@@ -51,7 +53,15 @@ test('what is thrown: the library tells it to the client with code 0, the endpoi
   const entry = readEntry(JSON.stringify(request(1, 'ping')));
   if (entry?.kind !== 'call') throw new Error('no call');
   const gone = new AbortController().signal;
-  const context: Context = { carried: {}, address: '127.0.0.1', requestId: 'r', gone, idempotencyKey: null, report: (error) => told.push(error) };
+  const context: Context = {
+    carried: {},
+    address: '127.0.0.1',
+    requestId: 'r',
+    gone,
+    idempotencyKey: null,
+    count: async () => {},
+    report: (error) => told.push(error),
+  };
   const outcome = await dispatch(entry.message, context);
   expect(JSON.parse(outcome.text)).toEqual({ code: -32603, message: 'Internal error', data: { type: 'internal', status: 500 } });
   expect(told).toMatchObject([{ message: secret }]);
@@ -74,12 +84,13 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
   const replies = await runBatch(
     entries.map((entry) => readEntry(JSON.stringify(entry))!),
     {
-      replyCharsMax: Infinity,
+      kept: createKeptReplies(createReplyMemory({ repliesBytesMax: 1e9, replyBytesMax: 1e9 }).open('a', null), Infinity),
+      isBilled: () => true,
       gone: new AbortController().signal,
       async run(_message, place) {
         most = Math.max(most, ++running);
         // The later an entry of its eight, the earlier it ends.
-        for (let turns = 8 - (place % 8); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
+        for (let turns = 5 * (8 - (place % 8)); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
         order.push(place);
         running -= 1;
         return resultOf(place);
@@ -88,7 +99,7 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
   );
   expect(most).toBe(8);
   expect(order).not.toEqual(order.toSorted((a, b) => a - b));
-  expect(replies.map((reply) => (JSON.parse(reply) as { result: number }).result)).toEqual(entries.map(({ id }) => id));
+  expect(replies.map((reply) => (JSON.parse(reply.toString()) as { result: number }).result)).toEqual(entries.map(({ id }) => id));
 });
 
 test('a method of every object is none', async () => {

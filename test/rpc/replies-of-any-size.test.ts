@@ -2,9 +2,6 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { createHttpSink } from '#gateway';
 import { createAsk, type Behalf } from '../../src/rpc/inner-request.ts';
-import { readEntry } from '../../src/rpc/entry.ts';
-import { resultOf } from '../../src/rpc/outcome.ts';
-import { runBatch } from '../../src/rpc/run-batch.ts';
 import { AGENT, message, request, useRpcWorld } from './rpc-world.ts';
 
 // Doors write past Fastify, straight to the socket, which here is none.
@@ -92,23 +89,4 @@ test('a server that closes: the entry may be sent again', async () => {
     code: 'service_unavailable',
     retryAfterS: 1,
   });
-});
-
-test('when the replies are very large together, what has not begun is not run', async () => {
-  const ran: number[] = [];
-  const entries = Array.from({ length: 30 }, (_, id) => readEntry(JSON.stringify(request(id, 'ping')))!);
-  const replies = await runBatch(entries, {
-    replyCharsMax: 5_000,
-    gone: new AbortController().signal,
-    async run(_message, place) {
-      ran.push(place);
-      await new Promise((resolve) => setImmediate(resolve));
-      return resultOf('x'.repeat(1_000));
-    },
-  });
-  expect(ran.length).toBeGreaterThanOrEqual(5);
-  expect(ran.length).toBeLessThanOrEqual(5 + 8);
-  const refused = replies.map((reply) => JSON.parse(reply) as { id: number; error?: object }).filter(({ error }) => error);
-  expect(refused).toHaveLength(30 - ran.length);
-  expect(refused[0]).toMatchObject({ error: { code: -32015, message: expect.stringContaining('was not run') as string } });
 });

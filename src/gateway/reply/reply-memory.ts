@@ -2,8 +2,8 @@ import { GatewayError } from '../errors.ts';
 
 /** Bounds the bytes of replies that the process keeps until they are whole. */
 export interface ReplyMemory {
-  /** For one reply of a provider to an account. */
-  open(account: string, provider: string): ReplyHold;
+  /** For one reply to an account. `provider`: whose reply it is; null where it is made of several. */
+  open(account: string, provider: string | null): ReplyHold;
 }
 
 /** What one reply keeps in memory. */
@@ -13,6 +13,12 @@ export interface ReplyHold {
    * rejects with GatewayError `service_unavailable` where there is none for long.
    */
   keeps(bytes: number): Promise<void> | null;
+  /** The reply is to keep `bytes`, without waiting. False: there is no room, and it keeps what it kept. */
+  fits(bytes: number): boolean;
+  /** The reply keeps `bytes` now, whether or not there is room: it was paid for. */
+  mustKeep(bytes: number): void;
+  /** The replies to its account take all that they may. */
+  shareIsFull(): boolean;
   /** It keeps nothing any more, and waits for nothing. */
   release(): void;
 }
@@ -58,46 +64,48 @@ export function createReplyMemory({ repliesBytesMax, replyBytesMax, waitMs = WAI
     replyBytesMax,
     waitMs,
     waiting,
-    countsOf: (account, provider) => [all, shareOf(`account ${account}`), shareOf(`provider ${provider}`)],
+    countsOf: (account, provider) => [all, ...keysOf(account, provider).map(shareOf)],
+    shareIsFull: (account) => (shares.get(accountKey(account))?.used ?? 0) >= shareMax,
     released(account, provider) {
-      for (const key of [`account ${account}`, `provider ${provider}`]) if (shares.get(key)?.holds.size === 0) shares.delete(key);
+      for (const key of keysOf(account, provider)) if (shares.get(key)?.holds.size === 0) shares.delete(key);
       for (const hold of waiting) hold.tryAgain();
     },
   };
   return { open: (account, provider) => new Hold(pool, account, provider) };
 }
 
+const accountKey = (account: string) => `account ${account}`;
+const keysOf = (account: string, provider: string | null) =>
+  provider === null ? [accountKey(account)] : [accountKey(account), `provider ${provider}`];
+
 interface Pool {
   readonly replyBytesMax: number;
   readonly waitMs: number;
   readonly waiting: Set<Hold>;
-  countsOf(account: string, provider: string): readonly Counted[];
-  released(account: string, provider: string): void;
+  countsOf(account: string, provider: string | null): readonly Counted[];
+  shareIsFull(account: string): boolean;
+  released(account: string, provider: string | null): void;
 }
 
 class Hold implements ReplyHold {
   readonly #pool: Pool;
   readonly #account: string;
-  readonly #provider: string;
+  readonly #provider: string | null;
   #counts: readonly Counted[] | null = null;
   #taken = 0;
   #wanted = 0;
   #over = false;
   #waits: { readonly resolve: () => void; readonly timer: NodeJS.Timeout } | null = null;
 
-  constructor(pool: Pool, account: string, provider: string) {
+  constructor(pool: Pool, account: string, provider: string | null) {
     this.#pool = pool;
     this.#account = account;
     this.#provider = provider;
   }
 
   keeps(bytes: number): Promise<void> | null {
-    if (bytes <= UNCOUNTED_BYTES || bytes <= this.#taken || this.#over) return null;
-    this.#wanted = Math.max(bytes, Math.min(2 * bytes, this.#pool.replyBytesMax));
-    if (this.#counts === null) {
-      this.#counts = this.#pool.countsOf(this.#account, this.#provider);
-      for (const { holds } of this.#counts) holds.add(this);
-    }
+    if (!this.#grows(bytes)) return null;
+    this.#want(Math.max(bytes, Math.min(2 * bytes, this.#pool.replyBytesMax)));
     if (this.#take()) return null;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -111,6 +119,22 @@ class Hold implements ReplyHold {
       this.#waits = { resolve, timer };
       this.#pool.waiting.add(this);
     });
+  }
+
+  fits(bytes: number): boolean {
+    if (!this.#grows(bytes)) return true;
+    this.#want(bytes);
+    return this.#take();
+  }
+
+  mustKeep(bytes: number): void {
+    if (!this.#grows(bytes)) return;
+    this.#want(bytes);
+    this.#add();
+  }
+
+  shareIsFull(): boolean {
+    return this.#pool.shareIsFull(this.#account);
   }
 
   tryAgain(): void {
@@ -132,9 +156,24 @@ class Hold implements ReplyHold {
   #take(): boolean {
     const more = this.#wanted - this.#taken;
     for (const { used, max, holds } of this.#counts!) if (used + more > max && holds.values().next().value !== this) return false;
-    for (const count of this.#counts!) count.used += more;
-    this.#taken = this.#wanted;
+    this.#add();
     return true;
+  }
+
+  #add(): void {
+    for (const count of this.#counts!) count.used += this.#wanted - this.#taken;
+    this.#taken = this.#wanted;
+  }
+
+  #grows(bytes: number): boolean {
+    return bytes > UNCOUNTED_BYTES && bytes > this.#taken && !this.#over;
+  }
+
+  #want(bytes: number): void {
+    this.#wanted = bytes;
+    if (this.#counts !== null) return;
+    this.#counts = this.#pool.countsOf(this.#account, this.#provider);
+    for (const { holds } of this.#counts) holds.add(this);
   }
 
   #stopWaiting(): void {

@@ -116,6 +116,7 @@ export async function startGateway(options: GatewayOptions) {
       if (headers.authorization !== 'Bearer good') throw new GatewayError('unauthorized', 'Invalid API key');
       return { caller, rate };
     },
+    visitor: async () => caller,
     count: async () => {},
     async prepare(request) {
       if (request.targets[0] !== offer.service)
