@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { loadavg, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { bystand, type Fare } from '../test/support/bystander.ts';
 import { startGateway } from '../test/support/gateway.ts';
 import type { Order, Outcome } from './stalls/crew.ts';
-import type { Stalls } from './stalls/loop-watch.ts';
+import { stallsAt, watchedAt } from '../test/support/loop-stalls.ts';
+import type { Stalls } from '../test/support/loop-watch.ts';
 import { configurationOf, shapesOf, type Shape } from './stalls/shapes.ts';
 
 /*
@@ -32,11 +33,7 @@ const heard = async <T>() => ((await once(crew, 'message')) as [T])[0];
 const provider = await heard<string>();
 const gateway = await startGateway({
   toml: configurationOf(provider),
-  env: {
-    TEST_UPSTREAM_KEY: 'upstream-key',
-    STALLS_SOCKET: socketPath,
-    NODE_OPTIONS: `--import ${resolve(import.meta.dirname, 'stalls/loop-watch.ts')}`,
-  },
+  env: { TEST_UPSTREAM_KEY: 'upstream-key', ...watchedAt(socketPath) },
 });
 try {
   const { key } = await gateway.openAccount('greedy', 1_000);
@@ -110,13 +107,8 @@ function median(figures: readonly number[]): number {
 }
 
 /** The gateway's stalls since the last time. */
-async function stalls(): Promise<Stalls> {
-  const asked = request({ socketPath, path: '/' });
-  asked.end();
-  const [response] = (await once(asked, 'response')) as [import('node:http').IncomingMessage];
-  let text = '';
-  for await (const chunk of response) text += String(chunk);
-  return JSON.parse(text) as Stalls;
+function stalls(): Promise<Stalls> {
+  return stallsAt(socketPath);
 }
 
 async function small(agent: Agent, key: string): Promise<boolean> {

@@ -1,6 +1,5 @@
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
-import { once } from 'node:events';
 import { parentPort } from 'node:worker_threads';
 import { NEW_ID } from './bodies.ts';
 import { startProvider } from './provider.ts';
@@ -77,7 +76,8 @@ async function sendRaw(url: string, raw: Uint8Array): Promise<{ readonly status:
   socket.on('data', (chunk) => (text = (text + chunk.toString('latin1')).slice(-64 * 1024)));
   socket.on('error', () => {});
   socket.write(raw);
-  await once(socket, 'close');
+  // It may be closed before all is written.
+  await new Promise((resolve) => socket.once('close', resolve));
   const status = Number(/.*HTTP\/1\.1 (\d{3})/s.exec(text)?.[1] ?? 0);
   return { status, text: text.slice(-SHOWN) };
 }

@@ -39,7 +39,14 @@ export async function startProvider(): Promise<Provider> {
       const { id, method } = JSON.parse(body.toString()) as { readonly id?: string | number; readonly method: string };
       if (kind === 'tool' && method === 'tools/call') return withId(response, answerOf(kind, name), id);
       if (kind === 'agent' && name !== 'small') return withId(response, answerOf(kind, name), id);
-      json(response, JSON.stringify({ jsonrpc: '2.0', id, result: method.includes('essage') ? HELLO : listing(kind === 'many' ? MANY : ONE) }));
+      json(
+        response,
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id,
+          result: method.includes('essage') ? HELLO : listing(kind === 'many' && method === 'tools/list' ? MANY : ONE),
+        }),
+      );
     });
   });
   server.keepAliveTimeout = 60_000;
