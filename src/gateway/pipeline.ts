@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomBytes } from 'node:crypto';
 import { cost, formatUsd, isPriced, type Billable, type Frame, type LockResult, type MicroUsd, type Price, type Usage } from '#billing';
-import { anonymousAt, hasCredentials } from './auth/anonymous.ts';
+import { visitorOf } from './auth/anonymous.ts';
 import type { Call, Caller, Candidate, Conversation, Exchange, Handler, Offer, Primitive } from './call.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import { GatewayError } from './errors.ts';
@@ -141,15 +141,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return { caller, rate };
     },
 
-    async visitor(headers, address) {
-      if (!hasCredentials(headers)) return anonymousAt(address);
-      try {
-        return await options.authenticate(headers, address, true);
-      } catch {
-        // What is wrong with it is said where a credential is needed.
-        return anonymousAt(address);
-      }
-    },
+    visitor: (headers, address) => visitorOf(options.authenticate, headers, address),
 
     async count(caller, requests) {
       const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), { requests, tokens: 0 });

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { Ajv, type AnySchema } from 'ajv';
 import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { LedgerUnavailable } from '#billing';
@@ -82,9 +83,18 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     done();
   });
 
+<<<<<<< HEAD
   refusePipelines(server);
   server.addHook('preParsing', (request, _reply, payload, done) => {
     done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
+=======
+  // A page that its client does not fetch is not kept for ever: its bytes may be the last that hold an old version. Calls write past this, and see to it themselves.
+  server.addHook('onSend', (request, _reply, payload, done) => {
+    const { socket } = request.raw;
+    // What is asked from inside this process has no socket.
+    if (Buffer.isBuffer(payload) && payload.byteLength > SMALL_PAGE_BYTES && socket instanceof Socket) socket.setTimeout(limits.clientStallMs);
+    done();
+>>>>>>> rpcmem
   });
 
   const methodsOf = collectMethods(server);
@@ -108,6 +118,9 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
 
   return server;
 }
+
+/** A page up to this fits in what the system keeps for a connection. */
+const SMALL_PAGE_BYTES = 64 * 1024;
 
 /** What a route's schema found wrong, without Fastify's words for the part of the request it was in; null where there is no field to name. */
 function describe(problem: NonNullable<FastifyError['validation']>[number] | undefined, param: string): string | null {

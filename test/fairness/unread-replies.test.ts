@@ -8,7 +8,7 @@ import { honest, MANY_KEYS, startOneOrigin } from './support/one-origin.ts';
 
 const SLOW = { timeout: 180_000 };
 const MIB = 1024 * 1024;
-const STRANGERS = 20;
+const STRANGERS = 40;
 
 /** A list of models of 1 MiB. */
 const LARGE_LIST = Array.from(

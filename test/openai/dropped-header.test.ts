@@ -27,7 +27,7 @@ it('is absent where all went', async () => {
 });
 
 it('holds nothing that a header cannot, and is never long', async () => {
-  const odd = { 'a\r\nx-evil: 1': 1, 'é,"': 1, '\ud800': 1, '': 1, ['n'.repeat(10_000)]: 1 };
+  const odd = { 'a\r\nx-evil: 1': 1, 'é,"': 1, '\ud800': 1, '': 1, ['n'.repeat(200)]: 1 };
   const [evil, accented, lone, empty, long] = (await droppedOf(odd))!.split(', ');
   expect([evil, accented, lone, empty]).toEqual(['a%0D%0Ax-evil%3A%201', '%C3%A9%2C%22', '%EF%BF%BD', '']);
   expect(long).toBe('n'.repeat(96));

@@ -18,6 +18,21 @@ export function anonymousAt(address: string): Caller {
   return { account: `${ANONYMOUS_ACCOUNT}:${from}`, key: null, wallet: null, anonymous: { from } };
 }
 
+/** See Pipeline.visitor. */
+export async function visitorOf(
+  authenticate: (headers: IncomingHttpHeaders, address: string, calls: boolean) => Caller | Promise<Caller>,
+  headers: IncomingHttpHeaders,
+  address: string,
+): Promise<Caller> {
+  if (!hasCredentials(headers)) return anonymousAt(address);
+  try {
+    return await authenticate(headers, address, true);
+  } catch {
+    // What is wrong with it is said where a credential is needed.
+    return anonymousAt(address);
+  }
+}
+
 /** The error of what a caller without a credential may not do. */
 export const needsCredential = (): GatewayError =>
   new GatewayError(

@@ -34,14 +34,16 @@ const DEPOSITS = [
   ['unfinal', 'unfinal'],
 ] as const;
 
+export interface FundMetrics {
+  /** A scrape begins: the figures are asked for anew. */
+  scraped(): void;
+}
+
 /** Metrics of money over chains. Every process of a gateway shows the same, as they are of the database; without an answer of it they are left out. */
-export function createFundMetrics({ registry, figures, now }: FundMetricsOptions): void {
-  // One question for all gauges of a scrape.
+export function createFundMetrics({ registry, figures, now }: FundMetricsOptions): FundMetrics {
+  // One question for all gauges of a scrape, which are asked in several turns of the event loop.
   let asked: Promise<FundFigures | null> | null = null;
-  const ask = (): Promise<FundFigures | null> =>
-    (asked ??= figures()
-      .catch(() => null)
-      .finally(() => setImmediate(() => (asked = null))));
+  const ask = (): Promise<FundFigures | null> => (asked ??= figures().catch(() => null));
 
   const gauge = (
     name: string,
@@ -118,4 +120,6 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
     ofWithdrawals(({ count }) => count),
   );
   gauge('tollgate_withdrawals_oldest_seconds', 'Age of the oldest of them', ['network'], ofWithdrawals(age));
+
+  return { scraped: () => void (asked = null) };
 }

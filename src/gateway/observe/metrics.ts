@@ -254,7 +254,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     live: options.tasksLive ?? (() => 0),
   });
 
-  if (options.funds) createFundMetrics({ registry, figures: options.funds, now: options.now ?? Date.now });
+  const funds = options.funds ? createFundMetrics({ registry, figures: options.funds, now: options.now ?? Date.now }) : null;
 
   const lockStates = {
     settled: counterSeries(resolved, { lock: 'settled' }),
@@ -321,8 +321,14 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       if (!child) answers.set(key, (child = counterSeries(http, { method, route, status: String(status) })));
       child.inc();
     },
-    text: () => textOf(registry),
-    snapshot: async () => asSnapshot(await registry.getMetricsAsJSON()),
+    text() {
+      funds?.scraped();
+      return textOf(registry);
+    },
+    async snapshot() {
+      funds?.scraped();
+      return asSnapshot(await registry.getMetricsAsJSON());
+    },
     contentType: registry.contentType,
   };
 }
