@@ -2,7 +2,7 @@ import { cost, formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing';
 import { GatewayError } from './errors.ts';
 import type { JsonObject } from './json-rpc/message.ts';
 import { foldName } from './json/look-alikes.ts';
-import type { CallRequest } from './pipeline.ts';
+import type { CallRequest } from './call-request.ts';
 
 /** The most that a call may cost with all calls under it, as its request says. */
 export interface CostCap {

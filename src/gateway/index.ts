@@ -2,6 +2,7 @@ export * from './call.ts';
 export * from './config.ts';
 export * from './errors.ts';
 export * from './errors-http.ts';
+export type { CallRequest } from './call-request.ts';
 export * from './pipeline.ts';
 export * from './catalog/catalog.ts';
 export * from './limits/limiter.ts';

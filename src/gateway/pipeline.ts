@@ -2,73 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { randomBytes } from 'node:crypto';
 import { cost, formatUsd, isPriced, type Billable, type Frame, type LockResult, type MicroUsd, type Price, type Usage } from '#billing';
 import { visitorOf } from './auth/anonymous.ts';
-import type { Call, Caller, Candidate, Conversation, Exchange, Handler, Offer, Primitive } from './call.ts';
+import type { Call, Caller, Candidate, Handler, Offer } from './call.ts';
+import type { CallRequest, ChargeCap } from './call-request.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import { GatewayError } from './errors.ts';
 import { rateLimitError } from './limits/rate-headers.ts';
 import type { RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
 import type { CallObserver } from './observe/observer.ts';
-import type { PaymentSlip } from './payments/payments.ts';
 import type { Arrivals } from './routing/arrivals.ts';
-import type { RoutePreferences } from './routing/preferences.ts';
 import { refuseRaise } from './routing/refuse-raise.ts';
 import type { Health, Router } from './routing/router.ts';
-
-/** What a protocol hands to the pipeline: neutral facts and its native exchange. */
-export interface CallRequest {
-  readonly primitive: Primitive;
-  readonly caller: Caller;
-  readonly requestId: string;
-  /** The name called, then its fallbacks, as the consumer wrote them. */
-  readonly targets: readonly string[];
-  readonly preferences: RoutePreferences;
-  /** Calls with the same key prefer the provider that served the last one. */
-  readonly stickyKey: string | null;
-  /** Images that the prompt holds. */
-  readonly images: number;
-  readonly stream: boolean;
-  readonly exchange: Exchange | Conversation;
-  /** What of the service is called; default null, the whole. */
-  readonly operation?: string | null;
-  /** The price of this call at `offer`; default the offer's own. */
-  readonly price?: (offer: Offer) => Price;
-  /** The method that is free by its protocol's table; default null, a billed call. */
-  readonly free?: string | null;
-  /** Id of the caller's own pending call that this one goes on with; default none. */
-  readonly continues?: string | null;
-  /** Id of the caller's own running call on whose lock this one draws; default what the caller's credential says. */
-  readonly parent?: string | null;
-  /**
-   * Most that this call and all that are made under it may cost: what is above its own estimate is locked for them. Default: the most that an offer's
-   * agent may spend of its own. A call that nothing can be made under has no use for one.
-   */
-  readonly budget?: MicroUsd | null;
-  /** The consumer named the most that the call may cost, so that it accepts a price that jumped; default where it has a `budget`. */
-  readonly capped?: boolean;
-  /** Wall-clock limit of the whole call; default the configured one. */
-  readonly timeoutMs?: number;
-  /**
-   * The most that this call can use at `offer`, which must not be exceeded by what the exchange asks for; or, where that is not known, the most that it
-   * is charged. Throws GatewayError `unprocessable` when the offer cannot serve this call: `prepare` passes it over, and throws that error when no offer is left.
-   */
-  readonly estimate: (offer: Offer) => Usage | CostCap;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** What the protocol knows of this request, as attributes of the call's span; default nothing. */
-  readonly facts?: Readonly<Record<string, string>>;
-  /** The consumer's W3C `traceparent` header, as it came. */
-  readonly traceparent: string | null;
-  /** The consumer asked for a signed receipt in the reply. */
-  readonly wantsReceipt: boolean;
-  /** The payment that came with the request; default none. */
-  readonly payment?: PaymentSlip | null;
-  /** See Call. */
-  readonly outlivesClient?: boolean;
-}
-
-/** The most that a call is charged, whatever it uses. */
-export interface CostCap {
-  readonly costMax: MicroUsd;
-}
 
 export interface Admission {
   readonly caller: Caller;
@@ -266,7 +209,7 @@ export function limitedAs(caller: Caller): string {
 const NOWHERE: { readonly from?: string } = {};
 
 /** The most a call can cost at a price; never 0 where anything is priced, so that no work is free by rounding. */
-function estimate({ rates }: Price, most: Usage | CostCap): MicroUsd {
+function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
   const amount = 'costMax' in most ? most.costMax : cost(rates, most);
   return amount === 0n && isPriced(rates) ? 1n : amount;
 }

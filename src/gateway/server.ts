@@ -83,18 +83,16 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     done();
   });
 
-<<<<<<< HEAD
   refusePipelines(server);
   server.addHook('preParsing', (request, _reply, payload, done) => {
     done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
-=======
+  });
   // A page that its client does not fetch is not kept for ever: its bytes may be the last that hold an old version. Calls write past this, and see to it themselves.
   server.addHook('onSend', (request, _reply, payload, done) => {
     const { socket } = request.raw;
     // What is asked from inside this process has no socket.
     if (Buffer.isBuffer(payload) && payload.byteLength > SMALL_PAGE_BYTES && socket instanceof Socket) socket.setTimeout(limits.clientStallMs);
     done();
->>>>>>> rpcmem
   });
 
   const methodsOf = collectMethods(server);

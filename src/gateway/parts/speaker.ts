@@ -1,5 +1,5 @@
 import type { Caller, Primitive } from '../call.ts';
-import type { CallRequest } from '../pipeline.ts';
+import type { CallRequest } from '../call-request.ts';
 import type { PartsTurn } from './part.ts';
 
 /** What a door says to a primitive of another protocol. */

@@ -2,7 +2,7 @@ import { formatUsd, METERS, type Meter, ratesToUsd, type Rates } from '#billing'
 import type { Offer } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 import { ratesAbove } from '../registry/past-prices.ts';
-import type { CallRequest } from '../pipeline.ts';
+import type { CallRequest } from '../call-request.ts';
 import type { RoutePreferences } from './preferences.ts';
 
 /** A call, as far as it matters to a price that was raised. */
