@@ -89,7 +89,7 @@ test('a tool: the tool that was raised alone is refused', async () => {
   const text = async (tool: string, options = {}) => JSON.stringify(await callTool(spine, 'jumpy/tools', tool, {}, options));
   expect(await text('dear')).toMatch(RAISED);
   expect(await text('dear')).toContain('call from 0.002 to 2 USD');
-  expect(await text('dear', { headers: { 'x-max-cost': '1' } })).toContain('max_cost is 1 USD');
+  expect(await text('dear', { headers: { 'x-max-cost': '1' } })).toContain('x-max-cost is 1 USD');
   expect(await text('cheap')).toContain('done');
   const { available } = await spine.balance();
   expect(await text('dear', { headers: { 'x-max-cost': '2' } })).toContain('done');
