@@ -119,7 +119,9 @@ describe('/openapi.json', () => {
         expect(Object.keys(content)[0], where).toBe('application/json');
         // What the page sends when somebody tries it.
         const { schema, example = {} } = content['application/json']!;
-        expect(Object.keys(example).length, where).toBeGreaterThan(0);
+        // Some take an empty body, or none.
+        if (Object.keys((schema as { properties?: object }).properties ?? {}).length > 0)
+          expect(Object.keys(example).length, where).toBeGreaterThan(0);
         expect(Object.keys(example), where).toEqual(expect.arrayContaining([...(schema.required ?? [])]));
       }
     }

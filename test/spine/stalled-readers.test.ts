@@ -29,6 +29,7 @@ client_stall_ms = ${stallMs}
 drain_bytes = 1000000
 [upstream]
 call_timeout_ms = ${callMs}
+reply_bytes_max = 33554432
 ${modelBlock({ name: 'test/long', provider: 'Firehose', url, contextLength: 20_000_000, maxOutputTokens: TOKENS })}`,
     credit: '10000',
   });

@@ -67,6 +67,8 @@ test('every route that is not public refuses without a credential, before it loo
   const closed = routes.filter((route) => !isPublic(route));
   expect(closed.length).toBeGreaterThan(10);
   for (const route of closed) {
+    // It is GET without a body.
+    if (route.method === 'HEAD') continue;
     const answer = await call(route, fill(route.path, { hash: owner.hash, id: owner.account }), null);
     expect(answer.status, `${route.method} ${route.path}`).toBe(401);
     if (/\/a2a(\/|$)/.test(route.path)) {
