@@ -47,6 +47,11 @@ describe.each(DOORS)('$name', (door) => {
     for (const named of [{ header: BETWEEN }, { inside: BETWEEN }, { header: BETWEEN, inside: '1' }]) {
       // oxlint-disable-next-line no-await-in-loop -- each is seen to cost what it may
       const { text, cost } = await world.ask(door, named);
+      // A session stays with the provider that it was opened at, which may be the dear one: then the call is refused.
+      if (/in a (session|batch)/.test(door.name) && text.includes('may cost')) {
+        expect(cost).toBe(0n);
+        continue;
+      }
       expect(text).toContain('did complete');
       expect(cost).toBeGreaterThan(0n);
       expect(cost).toBeLessThanOrEqual(5_000n);
