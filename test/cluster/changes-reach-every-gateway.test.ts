@@ -34,7 +34,7 @@ const dial = (round: number, at: number, wallet: TestWallet, prompt: number) =>
 async function callEverywhere(id: string, round: number): Promise<readonly number[]> {
   return Promise.all(
     cluster.gateways.map(async (gateway) => {
-      const body = { model: `${id}:model/${round}`, messages: [{ role: 'user', content: 'hello !tokens:3' }], max_tokens: 10 };
+      const body = { model: `${id}:model/${round}`, messages: [{ role: 'user', content: 'hello !tokens:3' }], max_tokens: 10, max_cost: 1 };
       const response = await gateway.post('/chat/completions', body);
       const reply = (await response.json()) as { usage: { cost: number } };
       expect(response.status, JSON.stringify(reply)).toBe(200);
