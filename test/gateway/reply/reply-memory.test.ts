@@ -26,7 +26,9 @@ describe('the memory of unfinished replies', () => {
   it('gives one provider a quarter, whoever asks it', () => {
     const all = memory();
     for (const account of ['a', 'b']) expect(all.open(account, 'p').keeps(512 * KIB)).toBeNull();
-    expect(all.open('c', 'p').keeps(512 * KIB)).toBeInstanceOf(Promise);
+    const third = all.open('c', 'p');
+    expect(third.keeps(512 * KIB)).toBeInstanceOf(Promise);
+    third.release();
   });
 
   it('lets the oldest of those that wait for each other come to its end', () => {
@@ -35,6 +37,7 @@ describe('the memory of unfinished replies', () => {
     for (const reply of replies) expect(reply.keeps(65 * KIB)).toBeNull();
     expect(replies[6]!.keeps(300 * KIB)).toBeInstanceOf(Promise);
     expect(replies[0]!.keeps(512 * KIB)).toBeNull();
+    replies[6]!.release();
   });
 
   it('fails what waits for too long, as a failure of the gateway that may be retried', async () => {
