@@ -5,11 +5,14 @@
 //   node scripts/test.mjs billing/money   only the tests whose path holds this, without the checks
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
+import { delimiter, join, relative, resolve } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 const CHECKOUT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
 const BIN = join(CHECKOUT, 'node_modules', '.bin');
 const NODE_MAJOR_MIN = 24;
+const SLOWEST_TOLD = 10;
+const FAILURES_TOLD = 40;
 const REPORT = join(CHECKOUT, '.cache', `test-report-${process.pid}.json`);
 
 const args = process.argv.slice(2);
@@ -89,14 +92,18 @@ function execute(file, fileArgs) {
 
 /** A file that failed to load or whose hooks failed has no failed test of its own, yet is a failure. */
 function countTests(code) {
-  if (!existsSync(REPORT)) return { passed: 0, failed: 1, skipped: 0, complete: false };
+  if (!existsSync(REPORT)) return { passed: 0, failed: 1, skipped: 0, failures: [], slowest: [], complete: false };
   const report = JSON.parse(readFileSync(REPORT, 'utf8'));
   rmSync(REPORT);
   const brokenFiles = report.testResults.filter(
     (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
   ).length;
   const failed = report.numFailedTests + brokenFiles;
+  const failures = report.testResults.flatMap(failuresOf);
+  if (failed === 0 && code !== 0) failures.push('An error outside of every test: look for "Unhandled" above');
   return {
+    failures,
+    slowest: report.testResults.map(({ name, startTime, endTime }) => ({ name: nameOf(name), seconds: (endTime - startTime) / 1000 })),
     passed: report.numPassedTests,
     failed: failed === 0 && code !== 0 ? 1 : failed,
     skipped: report.numPendingTests + report.numTodoTests,
@@ -104,8 +111,33 @@ function countTests(code) {
   };
 }
 
+function nameOf(file) {
+  return relative(CHECKOUT, file);
+}
+
+/** A line for each failed test of a file, and one for a file that failed as a whole. */
+function failuresOf({ name, status, message, assertionResults }) {
+  const failed = assertionResults.filter((test) => test.status === 'failed');
+  if (status === 'failed' && failed.length === 0) return [`${nameOf(name)}: ${firstLine(message)}`];
+  return failed.map((test) => `${nameOf(name)} > ${test.fullName.trim()}: ${firstLine(test.failureMessages[0])}`);
+}
+
+function firstLine(text) {
+  return stripVTControlCharacters(text ?? '').split('\n', 1)[0].slice(0, 300);
+}
+
 /** Prints the table and, last and alone on its line, the counts. A failed check counts as a failure. */
 function summarise() {
+  if (filters.length === 0 && tests.slowest.length > 0) {
+    console.log(`\nThe ${SLOWEST_TOLD} slowest files`);
+    const slowest = tests.slowest.slice().sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST_TOLD);
+    for (const { name, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s  ${name}`);
+  }
+  if (tests.failures.length > 0) {
+    console.log('\nFailed tests');
+    for (const line of tests.failures.slice(0, FAILURES_TOLD)) console.log(`  ${line}`);
+    if (tests.failures.length > FAILURES_TOLD) console.log(`  … and ${tests.failures.length - FAILURES_TOLD} more`);
+  }
   console.log('\nSummary');
   for (const { name, ok, seconds } of results) console.log(`  ${ok ? 'ok    ' : 'FAILED'}  ${name} (${seconds.toFixed(1)} s)`);
   const note = tests.complete ? '' : ', the run ended before its report';
