@@ -123,14 +123,19 @@ function failuresOf({ name, status, message, assertionResults }) {
 }
 
 function firstLine(text) {
-  return stripVTControlCharacters(text ?? '').split('\n', 1)[0].slice(0, 300);
+  return stripVTControlCharacters(text ?? '')
+    .split('\n', 1)[0]
+    .slice(0, 300);
 }
 
 /** Prints the table and, last and alone on its line, the counts. A failed check counts as a failure. */
 function summarise() {
   if (filters.length === 0 && tests.slowest.length > 0) {
     console.log(`\nThe ${SLOWEST_TOLD} slowest files`);
-    const slowest = tests.slowest.slice().sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST_TOLD);
+    const slowest = tests.slowest
+      .slice()
+      .sort((a, b) => b.seconds - a.seconds)
+      .slice(0, SLOWEST_TOLD);
     for (const { name, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s  ${name}`);
   }
   if (tests.failures.length > 0) {
