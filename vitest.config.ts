@@ -1,4 +1,8 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+
+// Compiled code is kept between processes and threads, as bin/tollgate.mjs keeps it: each gateway of a test starts a thread that loads modules anew.
+process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/tollgate', import.meta.url));
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 

@@ -17,7 +17,8 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
 } else if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) {
   // Compiled code is kept between runs: halves the time of a start. Does nothing where the directory cannot be written.
   const { enableCompileCache } = await import('node:module');
-  enableCompileCache?.(join(root, 'node_modules', '.cache', 'tollgate'));
+  const cache = join(root, 'node_modules', '.cache', 'tollgate');
+  enableCompileCache?.(cache);
   await import('../src/main.ts');
 } else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
   fail(

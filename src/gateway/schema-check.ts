@@ -1,4 +1,4 @@
-import { Ajv, type AnySchema, type ErrorObject } from 'ajv';
+import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv';
 import { GatewayError } from './errors.ts';
 
 /** The annotation of a schema node that says what would be right, to complete "<field> must be …". */
@@ -12,8 +12,10 @@ ajv.addKeyword({ keyword: MUST_BE, schemaType: 'string', valid: true });
  * or throws GatewayError `invalid_request` with the field as a path (`messages[2].role`) and what would be right there.
  */
 export function createCheck<T>(schema: AnySchema): (value: unknown) => T {
-  const validate = ajv.compile(schema);
+  // At the first check: a command that starts a gateway for one question pays for no schema that it does not use.
+  let compiled: ValidateFunction | null = null;
   return (value) => {
+    const validate = (compiled ??= ajv.compile(schema));
     if (validate(value)) return value as T;
     throw toError(validate.errors![0]!);
   };

@@ -65,6 +65,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const start = async (): Promise<void> => {
     const env = {
       PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       HOME: home,
       ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
       ...(options.redisUrl === undefined ? {} : { REDIS_URL: options.redisUrl }),

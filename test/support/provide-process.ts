@@ -41,7 +41,12 @@ export async function startProvide(options: {
     file: process.execPath,
     args: [PROGRAM, 'provide', '--config', file, '--log-level', 'debug'],
     cwd: home,
-    env: { PATH: process.env['PATH'], HOME: home, TEST_UPSTREAM_KEY: 'upstream-secret-canary' },
+    env: {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+      HOME: home,
+      TEST_UPSTREAM_KEY: 'upstream-secret-canary',
+    },
   });
   try {
     await process_.wrote(READY);

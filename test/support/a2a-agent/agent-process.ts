@@ -22,7 +22,7 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
     const child = keeper.start({
       file: process.execPath,
       args: [join(import.meta.dirname, 'agent-child.ts'), JSON.stringify({ ...options, port })],
-      env: { PATH: process.env['PATH'] },
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
     });
     await child.wrote(' end\n');
     return { child, orders: /orders at (\S+) end/u.exec(child.output())![1]! };
