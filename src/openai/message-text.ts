@@ -2,6 +2,9 @@ type Json = Record<string, unknown>;
 
 /** What a model says in words, by the names that servers give it. */
 const TEXT_KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal'];
+/** Some servers give the reasoning under both of its names: it is one text. */
+const saidTwice = (key: string, message: Json): boolean => key === 'reasoning_content' && message[key] === message['reasoning'];
+
 /** Output in other forms, which is long for what it costs: sound and pictures in base64, reasoning in a provider's own parts. */
 const OTHER_KEYS = ['audio', 'images', 'reasoning_details'];
 
@@ -13,6 +16,7 @@ export function textBytes(message: Json): number {
   let bytes = 0;
   for (const key of TEXT_KEYS) {
     const value = message[key];
+    if (saidTwice(key, message)) continue;
     if (typeof value === 'string') bytes += Buffer.byteLength(value);
     else if (key === 'content' && Array.isArray(value)) bytes += Buffer.byteLength(JSON.stringify(value));
   }
@@ -46,6 +50,7 @@ const nameOf = (fn: unknown): unknown => (fn as Json | null | undefined)?.['name
 export function* textsOf(message: Json): Generator<string> {
   for (const key of TEXT_KEYS) {
     const value = message[key];
+    if (saidTwice(key, message)) continue;
     if (typeof value === 'string') yield value;
     else if (key === 'content' && Array.isArray(value)) yield JSON.stringify(value);
   }
@@ -67,7 +72,9 @@ export function cutMessage(message: Json, bytesMax: number): { readonly message:
   const cut: Json = { role: message['role'] ?? 'assistant' };
   for (const key of TEXT_KEYS) {
     const value = message[key];
-    if (typeof value === 'string') cut[key] = take(value);
+    if (saidTwice(key, message)) {
+      if (value !== undefined) cut[key] = cut['reasoning'];
+    } else if (typeof value === 'string') cut[key] = take(value);
     else if (key === 'content') cut[key] = Array.isArray(value) ? take(textOfParts(value)) : null;
   }
   const calls: Json[] = [];

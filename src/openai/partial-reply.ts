@@ -19,9 +19,13 @@ export function partialReply({ callId, created, service, budget }: ReplyContext,
   const texts: string[] = [];
   let room = outputBytesMax(budget.completionTokensMax);
   let outputBytes = 0;
+  // Some servers give the reasoning under both of its names: it is one text.
+  const reasoning = new Set<string>();
   for (const { key, bytes: needle } of KEYS) {
     for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
       const text = textAt(bytes, at + needle.length);
+      if (key === 'reasoning') reasoning.add(text);
+      if (key === 'reasoning_content' && reasoning.has(text)) continue;
       outputBytes += Buffer.byteLength(text);
       if (key !== 'content' || text === '') continue;
       texts.push(text.slice(0, room));

@@ -57,6 +57,13 @@ describe.each(HONEST)('%s', (_name, tokens) => {
   });
 });
 
+it('reasoning that is given under both of its names is one text', () => {
+  const reasoning = 'thought '.repeat(16);
+  expect(whole({ content: '', reasoning, reasoning_content: reasoning }, 1).end).toMatchObject({ outcome: 'complete', flags: [] });
+  const cut = whole({ content: '', reasoning: reasoning.repeat(2), reasoning_content: reasoning.repeat(2) }, 1);
+  expect(cut.tail!.body['choices']).toMatchObject([{ message: { reasoning, reasoning_content: reasoning } }]);
+});
+
 it('calls of tools with large arguments are not cut', () => {
   const rows = Array.from({ length: 100 }, (_, n) => ({ id: n, name: `row ${n}`, tags: ['a', 'b'] }));
   const call = { id: 'c', type: 'function', function: { name: 'insert', arguments: JSON.stringify({ rows }) } };

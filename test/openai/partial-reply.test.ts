@@ -31,6 +31,10 @@ describe('what there is of a whole reply that was cut', () => {
     expect(read(JSON.stringify({ choices: [reply] })).outputBytes).toBe(8);
   });
 
+  it('counts reasoning that is given under both of its names once', () => {
+    expect(read('{"choices":[{"message":{"reasoning":"abcd","reasoning_content":"abcd","content":"ef').outputBytes).toBe(6);
+  });
+
   it('gives out no more than the tokens that were asked for can be', () => {
     const { body, outputBytes } = read(`{"content":"${'x'.repeat(100_000)}","content":"more`);
     expect(JSON.stringify(body).length).toBeLessThan(outputBytesMax(1_000) + 500);
