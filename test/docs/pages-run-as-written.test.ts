@@ -1,0 +1,84 @@
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../architecture/source.ts';
+import { findFreePort } from '../support/server-process.ts';
+import { makePlace, type Place } from '../cli/tollgate.ts';
+import { runPage } from './run-page.ts';
+import { snippetsOf, type Snippet } from './snippets.ts';
+
+/** Pages that a reader follows beside `npm start`. */
+const PAGES = ['README.md', 'docs/a2a.md', 'docs/json-rpc.md', 'docs/mcp.md', 'docs/providers.md', 'docs/sign-in.md'];
+
+let place: Place;
+let gateway: Record<string, string>;
+beforeAll(async () => {
+  place = await makePlace();
+  // Wallets sign in at an address that the gateway knows: any port does not do.
+  await place.gateway(['start'], { PORT: String(await findFreePort()) });
+  await writeFile(join(place.dir, '.curlrc'), '--silent --show-error\n');
+  gateway = await place.read('dev.json');
+}, 60_000);
+afterAll(() => place.clear());
+
+/** As a reader has it: the checkout is where he is, and the gateway has the usual address. */
+async function workplace(page: string): Promise<string> {
+  const dir = join(place.dir, page.replace(/\W/g, '-'));
+  await mkdir(dir);
+  for (const name of ['bin', 'src', 'examples', 'node_modules', 'package.json']) await symlink(join(ROOT, name), join(dir, name));
+  return dir;
+}
+
+const FAILED = /"error":|isError": ?true|Error:|"level":"(?:warn|error)"/;
+
+/** Names of members that a shown answer has. */
+const keysOf = (shown: string) => [...new Set([...shown.matchAll(/"([\w/.-]+)":/g)].map((match) => match[1]!))];
+
+describe.each(PAGES)('%s', (page) => {
+  it('has commands and programs that run as they are written, in their order, and answer as is shown', { timeout: 180_000 }, async () => {
+    const snippets = snippetsOf(page);
+    const dir = await workplace(page);
+    const { host } = new URL(gateway['base_url']!);
+    const port = await findFreePort();
+    const printed = await runPage(snippets, {
+      dir,
+      env: {
+        PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`,
+        HOME: place.dir,
+        TMPDIR: place.dir,
+        TOLLGATE_DATA: place.data,
+        OLLAMA_HOST: '127.0.0.1:9',
+        PORT: '0',
+        KEY: gateway['api_key'],
+        ACME_API_KEY: 'a-key-of-the-service',
+        npm_config_update_notifier: 'false',
+      },
+      replace: (text) =>
+        text
+          .replaceAll('127.0.0.1:8402', host)
+          .replaceAll('https://gateway.example', `http://${host}`)
+          .replaceAll('--domain gateway.example', `--domain ${host} --uri http://${host}`)
+          .replaceAll('svc-sk-dev-…', gateway['api_key']!)
+          .replaceAll('4010', String(port)),
+    });
+    expect(printed.length).toBeGreaterThan(0);
+    const wrong = printed.flatMap(({ snippet, output, code }) => {
+      const shown = answerShown(snippets, snippet);
+      const problems = [
+        ...(code === 0 ? [] : [`ended with ${code}`]),
+        ...(FAILED.test(output) && !shown.includes('"error"') ? ['failed'] : []),
+        ...keysOf(shown)
+          .filter((key) => !output.includes(`"${key}"`))
+          .map((key) => `answered without "${key}", which the page shows`),
+      ];
+      return problems.length === 0 ? [] : [`${page}:${snippet.line} ${problems.join(', ')}:\n${output.slice(0, 2_000)}`];
+    });
+    expect(wrong.join('\n\n')).toBe('');
+  });
+});
+
+/** The block of JSON that follows at once, which shows what a command answers. */
+function answerShown(snippets: readonly Snippet[], snippet: Snippet): string {
+  const next = snippets[snippets.indexOf(snippet) + 1];
+  return next?.language === 'json' && snippet.language === 'sh' && !next.note.startsWith('no-run') ? next.text : '';
+}
