@@ -8,6 +8,7 @@ import {
   countAnswers,
   createArrivals,
   createCallLog,
+  createRefusalLog,
   createCallObserver,
   createCardKey,
   createCatalog,
@@ -146,7 +147,9 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const tracer = await createTracer(config, { version: VERSION, onError: (error) => logger.warn({ err: error }, 'traces could not be sent') });
     cleanUp.push(() => tracer.close());
     const hasOperation = (offer: Offer, tool: string) => tools?.hasTool(offer, tool) ?? false;
-    const observer = createCallObserver([createCallLog(logger), metrics.sink, tracer.sink], { now: elapsed, hasOperation });
+    // Whoever tries a gateway looks at its log; in production anybody could fill it.
+    const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
+    const observer = createCallObserver([createCallLog(logger), refusals.sink, metrics.sink, tracer.sink], { now: elapsed, hasOperation });
 
     const catalog = createCatalog();
     const offers = await withFirstSeen(database, offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() }));
@@ -218,6 +221,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => server.close());
     await allowPages(server, config.corsOrigins);
     countAnswers(server, metrics);
+    refusals.watch(server);
     await referenceRoutes(server, { version: VERSION });
     const ownTunnels = createTunnels({
       server,

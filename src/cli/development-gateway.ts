@@ -129,7 +129,6 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
   return [
     `\n  ${paint(['bold', 'green'], 'tollgate')} ${VERSION}  ${paint('dim', 'development')}\n\n`,
     row('Address', `${baseUrl}/api/v1`),
-    row('Key', key),
     row('Balance', `${formatUsd(balance?.available ?? 0n)} USD of play money`),
     row('Models', namesOf('model')),
     row('Tools', `${namesOf('tool')}  ${paint('dim', `all by MCP at ${baseUrl}/mcp`)}`),
@@ -137,18 +136,18 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
     row('Reference', `${baseUrl}/docs`),
     row('Data', dataDir),
     ...hints.map((hint) => `\n  ${paint('yellow', '•')} ${hint}\n`),
-    `\n  ${paint('dim', 'Try it:')}\n\n${curl(chat, key, question)}\n\n`,
-    `  ${paint('dim', 'Streamed:')}\n\n${curl(chat, key, { ...question, stream: true })}\n\n`,
-    `  ${paint('dim', 'A tool:')}\n\n${curl(`${baseUrl}/mcp/${FIRST_TOOL_CALL.service}`, key, toolCall)}\n\n`,
-    `  ${paint('dim', 'An agent, that calls the tool and a model in turn (a new messageId rolls again):')}\n\n${curl(`${baseUrl}/a2a/${FIRST_MESSAGE.service}`, key, send)}\n\n`,
+    `\n  ${paint('dim', 'Try it:')}\n\nexport KEY=${key}\n\n${curl(chat, question)}\n\n`,
+    `  ${paint('dim', 'Streamed:')}\n\n${curl(chat, { ...question, stream: true })}\n\n`,
+    `  ${paint('dim', 'A tool:')}\n\n${curl(`${baseUrl}/mcp/${FIRST_TOOL_CALL.service}`, toolCall)}\n\n`,
+    `  ${paint('dim', 'An agent, that calls the tool and a model in turn (a new messageId rolls again):')}\n\n${curl(`${baseUrl}/a2a/${FIRST_MESSAGE.service}`, send)}\n\n`,
     `  ${paint('dim', 'Ctrl-C stops it.')}\n\n`,
   ].join('');
 }
 
-function curl(url: string, key: string, body: Readonly<Record<string, unknown>>): string {
+function curl(url: string, body: Readonly<Record<string, unknown>>): string {
   return [
     `curl ${body['stream'] === true ? '-N ' : ''}${url} \\`,
-    `  -H 'Authorization: Bearer ${key}' \\`,
+    `  -H "Authorization: Bearer $KEY" \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n');

@@ -58,6 +58,7 @@ function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
   const line: Record<string, unknown> = {
     request_id: call.requestId,
     generation_id: call.id,
+    ...(call.parent === null ? {} : { parent: call.parent }),
     account: call.caller.account,
     key: call.caller.key?.label ?? null,
     primitive: call.primitive,

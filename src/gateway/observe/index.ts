@@ -9,6 +9,7 @@ export { metricsRoutes } from './metrics-routes.ts';
 export { shareText } from './scraped-text.ts';
 export * from './observer.ts';
 export * from './redaction.ts';
+export { createRefusalLog } from './refusal-log.ts';
 export { createTaskLog } from './task-log.ts';
 export * from './tracer.ts';
 export { createMergedMetrics, type MergedMetrics, type MetricSnapshot } from './merged-metrics.ts';

@@ -12,6 +12,7 @@ export function formatLine(line: string, color: boolean): string {
   const { level, time, msg, ...facts } = record;
   const clock = paint('2', new Date(Number(time)).toTimeString().slice(0, 8));
   if (msg === 'call' || msg === 'free call' || msg === 'call concluded') return `${clock}  ${describeCall(facts, paint)}\n`;
+  if (msg === 'refused') return `${clock}  ${describeRefusal(facts, paint)}\n`;
   const name = String(level);
   const label = name === 'info' ? '' : `${paint(LEVELS[name] ?? '0', name)}  `;
   return `${clock}  ${label}${String(msg ?? '')}${describeFacts(facts, paint)}\n`;
@@ -25,6 +26,8 @@ function describeCall(call: Record<string, unknown>, paint: Paint): string {
   const units = Object.entries(usage).map(([meter, count]) => `${count} ${meter}`);
   const cost = call['method'] === undefined ? `$${(Number(call['cost_micro_usd'] ?? 0) / 1e6).toFixed(6)}` : 'free';
   const parts = [
+    // It ends before the call that it was made for, whose line follows.
+    ...(call['parent'] === undefined ? [] : [paint('2', '┌')]),
     // A call that is settled with its task has its state in place of a status of its own.
     call['status'] === undefined
       ? paint(call['outcome'] === 'complete' ? '32' : '33', printable(String(call['state'])))
@@ -41,6 +44,13 @@ function describeCall(call: Record<string, unknown>, paint: Paint): string {
     ...(call['client_gone'] ? [paint('33', 'client gone')] : []),
   ];
   return parts.join('  ');
+}
+
+function describeRefusal(request: Record<string, unknown>, paint: Paint): string {
+  const status = Number(request['status']);
+  const asked = `${String(request['method'])} ${printable(String(request['path']))}`;
+  const reason = request['reason'] === undefined ? [] : [paint('31', printable(String(request['reason'])))];
+  return [paint(status < 500 ? '33' : '31', String(status)), asked, ...reason].join('  ');
 }
 
 /** A consumer chose the name of the tool: it must not draw on the terminal. */
