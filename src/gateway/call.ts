@@ -118,11 +118,17 @@ export interface ModelFacts {
   readonly maxOutputTokens: number | null;
   readonly inputModalities: readonly string[];
   readonly outputModalities: readonly string[];
+  /** The name by which the upstream API takes the cap of a completion; `none`: it takes no cap. Absent where the provider says nothing of it. */
+  readonly cap?: CapName;
   /** Request fields beyond the published ones that the upstream API gets. Absent where the provider says nothing of it. */
   readonly forward?: 'all' | readonly string[];
   /** Reasoning that the model does without showing it. Absent where the provider declares none. */
   readonly hiddenReasoning?: HiddenReasoning;
 }
+
+/** Names of the cap of a completion. */
+export const CAP_NAMES = ['max_tokens', 'max_completion_tokens', 'none'] as const;
+export type CapName = (typeof CAP_NAMES)[number];
 
 /** Tokens of one answer. */
 export interface HiddenReasoning {
@@ -189,6 +195,11 @@ export interface Exchange {
   request(offer: Offer): UpstreamRequest;
   /** A reader for one attempt. */
   reader(offer: Offer): ReplyReader;
+  /**
+   * The offer refused the request with this status and body (at most 64 KiB of it). True: `request` now gives another form of the same request, which is
+   * sent to the same offer. An exchange says so a few times for each offer. Absent: never.
+   */
+  reform?(offer: Offer, status: number, body: Uint8Array): boolean;
 }
 
 /** Sends a request of a conversation to the offer that it is with. Every exchange ends with the conversation. */
