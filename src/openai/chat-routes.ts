@@ -35,6 +35,7 @@ import { createKeepAlive } from '#gateway';
 import { answerOnce } from './idempotent-reply.ts';
 import { withMaxCost } from './max-cost.ts';
 import { refusePrivateMedia } from './media-hosts.ts';
+import { withModel } from './models-asked.ts';
 import { createOpenChat } from './open-chat.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 import { createHttpSink, type ReplySink } from '#gateway';
@@ -114,7 +115,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         const bytes = request.body ?? EMPTY;
         const parsed = await readJson(bytes, limits);
         refuseLookAlikes(parsed);
-        const body = withMaxCost(check(parsed), request.headers['x-max-cost']);
+        const body = withMaxCost(check(withModel(parsed)), request.headers['x-max-cost']);
         if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);
         const ownKey = idempotencyKeyIn(request.headers);
         const payment = payments.open ? readPayment(request.headers, () => keyedRequest(hash('sha256', bytes), ownKey)) : null;

@@ -1,5 +1,6 @@
 import { foldName, type Offer } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
+import type { CapField } from './refused-cap.ts';
 import {
   CAPS,
   COSTLY,
@@ -19,15 +20,23 @@ export interface ForwardedBody {
   readonly dropped: readonly string[];
 }
 
+/** The cap of a completion at one offer. */
+export interface ForwardedCap {
+  /** Tokens that no field may ask for more than. */
+  readonly tokens: number;
+  /** The field that it is sent in; null where none is. */
+  readonly field: CapField | null;
+}
+
 /**
  * What of a request goes to `offer`. Published fields do; others where the model lists them (`params.forward`). Whatever is listed, no field asks for
- * more output than `completionCap`, the tokens of one completion that the lock was computed with.
+ * more output than the cap, which is at most what the lock was computed with.
  */
-export function forwardedBody(asked: ChatBody, offer: Offer, completionCap: number): ForwardedBody {
+export function forwardedBody(asked: ChatBody, offer: Offer, { tokens: completionCap, field: capField }: ForwardedCap): ForwardedBody {
   const body: Record<string, unknown> = {};
   const dropped: string[] = [];
   for (const field of Object.keys(asked)) {
-    if (FOR_THE_GATEWAY.has(field)) continue;
+    if (FOR_THE_GATEWAY.has(field) || field === 'max_tokens' || field === 'max_completion_tokens') continue;
     const value = asked[field];
     if (!PUBLISHED.has(field)) {
       if (value === null) continue;
@@ -40,10 +49,7 @@ export function forwardedBody(asked: ChatBody, offer: Offer, completionCap: numb
   // A stream without usage cannot be billed.
   if (asked.stream === true) body['stream_options'] = { ...asked.stream_options, include_usage: true };
   body['model'] = offer.model!.upstreamModel;
-  // Under the name that the client used.
-  const current = typeof asked.max_completion_tokens === 'number';
-  if (current) body['max_completion_tokens'] = completionCap;
-  if (!current || typeof asked.max_tokens === 'number') body['max_tokens'] = completionCap;
+  if (capField !== null) body[capField] = completionCap;
   return { body, dropped };
 }
 
