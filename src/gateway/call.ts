@@ -1,4 +1,5 @@
 import type { Budget, Frame, MicroUsd, Price, Usage } from '#billing';
+import type { ModelFacts } from './model-facts.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { UpstreamExchange } from './upstream/upstream.ts';
 
@@ -109,34 +110,6 @@ export interface Offer {
 
 /** All of an offer that decides what a call costs. */
 export type PricedOffer = Pick<Offer, 'price' | 'variants' | 'priceCap' | 'agent'>;
-
-export interface ModelFacts {
-  /** The model's name at the upstream API. */
-  readonly upstreamModel: string;
-  readonly contextLength: number;
-  /** Most completion tokens the provider declares; null when it declares none. */
-  readonly maxOutputTokens: number | null;
-  readonly inputModalities: readonly string[];
-  readonly outputModalities: readonly string[];
-  /** The name by which the upstream API takes the cap of a completion; `none`: it takes no cap. Absent where the provider says nothing of it. */
-  readonly cap?: CapName;
-  /** Request fields beyond the published ones that the upstream API gets. Absent where the provider says nothing of it. */
-  readonly forward?: 'all' | readonly string[];
-  /** Reasoning that the model does without showing it. Absent where the provider declares none. */
-  readonly hiddenReasoning?: HiddenReasoning;
-}
-
-/** Names of the cap of a completion. */
-export const CAP_NAMES = ['max_tokens', 'max_completion_tokens', 'none'] as const;
-export type CapName = (typeof CAP_NAMES)[number];
-
-/** Tokens of one answer. */
-export interface HiddenReasoning {
-  /** The most that a claim of usage may hold beyond what was shown. */
-  readonly max: number;
-  /** What is charged for it where an answer was cut before its usage came. */
-  readonly usual: number;
-}
 
 export interface AgentFacts {
   /** Path of the agent card below the agent's own address. */

@@ -1,4 +1,5 @@
 export * from './call.ts';
+export * from './model-facts.ts';
 export * from './config.ts';
 export * from './errors.ts';
 export * from './errors-http.ts';

@@ -54,11 +54,13 @@ afterAll(async () => {
 
 const messages = [{ role: 'user' as const, content: 'hello there' }];
 const tools = [{ type: 'function' as const, function: { name: 'look', parameters: { type: 'object', properties: {} } } }];
-/** What the service was asked since, without its messages. */
+/** The caps that the service was asked with since. */
 const since = (seen: number) =>
-  upstream.asked
-    .slice(seen)
-    .map(({ body: { messages: _, model: __, stream: ___, stream_options: ____, tools: _____, ...rest }, status }) => ({ status, ...rest }));
+  upstream.asked.slice(seen).map(({ body: { max_tokens, max_completion_tokens }, status }) => ({
+    status,
+    ...(max_tokens === undefined ? {} : { max_tokens }),
+    ...(max_completion_tokens === undefined ? {} : { max_completion_tokens }),
+  }));
 const flagsOf = async (id: string) => (await spine.generation(id)).flags;
 
 test.each(

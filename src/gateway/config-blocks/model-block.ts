@@ -2,7 +2,7 @@ import { formatUsd } from '#billing';
 import { option, textList, whole, type Option } from '../config-option.ts';
 import { show, WrongValue } from '../config-problem.ts';
 import type { ModelService } from '../config.ts';
-import { CAP_NAMES, type CapName } from '../call.ts';
+import { CAP_NAMES, type CapName } from '../model-facts.ts';
 import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { COMPLETION_PRICE, INPUT_IMAGE_PRICE, optionalPrice, price, PROMPT_PRICE } from './price-option.ts';
