@@ -34,6 +34,7 @@ import { chatSchema, type ChatBody } from './chat-schema.ts';
 import { createKeepAlive } from '#gateway';
 import { answerOnce } from './idempotent-reply.ts';
 import { withMaxCost } from './max-cost.ts';
+import { refusePlugins } from './refuse-plugins.ts';
 import { refusePrivateMedia } from './media-hosts.ts';
 import { withModel } from './models-asked.ts';
 import { createOpenChat } from './open-chat.ts';
@@ -116,6 +117,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         const parsed = await readJson(bytes, limits);
         refuseLookAlikes(parsed);
         const body = withMaxCost(check(withModel(parsed)), request.headers['x-max-cost']);
+        refusePlugins(body);
         if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);
         const ownKey = idempotencyKeyIn(request.headers);
         const payment = payments.open ? readPayment(request.headers, () => keyedRequest(hash('sha256', bytes), ownKey)) : null;

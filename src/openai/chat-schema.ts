@@ -262,7 +262,8 @@ export function chatSchema(messagesMax: number) {
           'Models to fall back to, in this order. Without `model` the first of them is the model. Names that nobody offers are skipped. Not forwarded.',
         [MUST_BE]: `an array of at most ${FALLBACKS_MAX} model names`,
       },
-      provider: object('How the provider is chosen. Not forwarded.', {
+      provider: object('How the provider is chosen. Not forwarded. A member of another name is refused.', {
+        additionalProperties: false,
         properties: {
           order: names('Providers to try first, in this order.'),
           only: names('Providers that may serve the call.'),

@@ -30,7 +30,7 @@ test('unknown fields arrive as they were sent, however deep and odd', async () =
       type: 'json_schema',
       json_schema: { name: 'x', strict: true, schema: { type: 'object', properties: { a: { enum: [null, 1, 'é'] } } } },
     },
-    reasoning: { effort: 'high', nested: { a: null, b: [null, [null, {}], []], c: {} } },
+    thinking: { type: 'enabled', nested: { a: null, b: [null, [null, {}], []], c: {} } },
     parallel_tool_calls: false,
     logprobs: true,
     logit_bias: { '50256': -100, '0': 0 },

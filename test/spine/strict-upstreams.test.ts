@@ -165,3 +165,31 @@ test('the service is blamed for none of it', async () => {
     expect(data.endpoints).toMatchObject([{ flags: {} }]);
   }
 });
+
+test('fields of another router never reach the service; a plugin is refused', async () => {
+  const fields = {
+    usage: { include: true },
+    transforms: ['middle-out'],
+    route: 'fallback',
+    trace: {},
+    preset: 'p',
+    include_reasoning: true,
+    plugins: [],
+  };
+  const seen = upstream.asked.length;
+  const response = await spine.post('/chat/completions', { model: 'strict/chat', messages, ...fields, reasoning: { effort: 'low', exclude: false } });
+  expect(response.status, await response.text()).toBe(200);
+  expect(upstream.asked.at(-1)!.body).toEqual({ model: 'chat', messages, reasoning_effort: 'low' });
+  expect(response.headers.get('x-tollgate-dropped')!.split(', ').toSorted()).toEqual([
+    'include_reasoning',
+    'plugins',
+    'preset',
+    'reasoning.exclude',
+    'route',
+    'trace',
+    'transforms',
+  ]);
+  const refused = await spine.post('/chat/completions', { model: 'strict/chat', messages, plugins: [{ id: 'web' }] });
+  expect([refused.status, await refused.json()]).toMatchObject([422, { error: { type: 'unprocessable', param: 'plugins[0]' } }]);
+  expect(upstream.asked.length - seen).toBe(1);
+});
