@@ -1,5 +1,6 @@
 export * from './call.ts';
 export * from './model-facts.ts';
+export { readCapRefusal, type CapField } from './refused-cap.ts';
 export * from './config.ts';
 export * from './errors.ts';
 export * from './errors-http.ts';

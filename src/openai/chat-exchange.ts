@@ -1,4 +1,4 @@
-import type { CapName, Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
+import { type CapField, type CapName, type Exchange, type Offer, readCapRefusal, type ReplyReader, type UpstreamRequest } from '#gateway';
 import { askedCap, unseenTokens, withPrompt, type ChatBudget } from './chat-budget.ts';
 import type { ReplyContext } from './chat-end.ts';
 import { createChatReplyReader } from './chat-reply-reader.ts';
@@ -6,7 +6,6 @@ import type { ChatBody } from './chat-schema.ts';
 import { createChatStreamReader } from './chat-stream-reader.ts';
 import { forwardedBody, type ForwardedCap } from './forwarded-body.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
-import { readCapRefusal, type CapField } from './refused-cap.ts';
 import { learnCap, takenCap } from './taken-cap.ts';
 
 export interface ChatExchangeOptions {

@@ -1,7 +1,6 @@
-import { foldName, type Offer } from '#gateway';
+import { type CapField, foldName, type Offer } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
 import { reasoningEffort } from './reasoning-effort.ts';
-import type { CapField } from './refused-cap.ts';
 import {
   BY_A_RULE,
   CAPS,

@@ -160,7 +160,6 @@ const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
         allow_fallbacks: false,
         sort: 'price',
         max_price: { prompt: 1, completion: '2.5', image: null },
-        zdr: true,
       },
     },
   ],

@@ -14,6 +14,10 @@ export interface StrictModel {
   readonly contextLength?: number;
   /** A reasoning model: it refuses `temperature`, `top_p` and the like. */
   readonly reasons?: boolean;
+  /** A smaller cap leaves it no room for a word. Default 1. */
+  readonly roomAtLeast?: number;
+  /** Caps that it takes and does not keep to. Default none. */
+  readonly ignores?: readonly string[];
   /** How it says that a cap is too large. Default OpenAI's words. */
   readonly tooLarge?: (name: string, asked: number, most: number) => string;
 }
@@ -46,7 +50,7 @@ export async function startStrictOpenAi(models: Readonly<Record<string, StrictMo
       const body = JSON.parse(text) as Json;
       const refusal = refuse(body, models);
       asked.push({ body, status: refusal?.status ?? 200 });
-      if (refusal === null) return answer(response, body, words);
+      if (refusal === null) return answer(response, body, words, models[String(body['model'])]!.ignores ?? []);
       const { status, ...error } = refusal;
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { type: 'invalid_request_error', ...error } }, null, 2));
@@ -103,6 +107,12 @@ function refuse(body: Json, models: Readonly<Record<string, StrictModel>>): Refu
       ((_, given, most) => `${name} is too large: ${given}. This model supports at most ${most} completion tokens, whereas you provided ${given}.`);
     return no(say(name, cap, model.outputMax), name, 'invalid_value');
   }
+  if (cap < (model.roomAtLeast ?? 1))
+    return no(
+      'Could not finish the message because max_tokens or model output limit was reached. Please try again with higher max_tokens.',
+      null,
+      null,
+    );
   const { contextLength } = model;
   const prompt = promptTokensOf(body);
   if (contextLength !== undefined && prompt + cap > contextLength)
@@ -115,8 +125,9 @@ function refuse(body: Json, models: Readonly<Record<string, StrictModel>>): Refu
   return null;
 }
 
-function answer(response: ServerResponse, body: Json, words: number): void {
-  const cap = (body['max_tokens'] ?? body['max_completion_tokens'] ?? Infinity) as number;
+function answer(response: ServerResponse, body: Json, words: number, ignores: readonly string[]): void {
+  const name = ['max_tokens', 'max_completion_tokens'].find((one) => body[one] !== undefined && !ignores.includes(one));
+  const cap = name === undefined ? Infinity : (body[name] as number);
   const said = Array.from({ length: Math.min(words, cap) }, (_, index) => `word${index} `);
   const [tool] = (body['tools'] ?? []) as { readonly function: { readonly name: string } }[];
   const calls = tool && [{ id: 'call_1', type: 'function', function: { name: tool.function.name, arguments: '{"a":1}' } }];

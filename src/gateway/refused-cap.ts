@@ -1,4 +1,4 @@
-import type { CapName } from '#gateway';
+import type { CapName } from './model-facts.ts';
 
 /** Names of the cap that can be sent. */
 export type CapField = Exclude<CapName, 'none'>;
