@@ -49,7 +49,18 @@ const BOUNDS: readonly BoundPattern[] = [
     tokens: ({ most }) => Number(most),
     lasting: true,
   },
-  { pattern: words(`${FIELD} must be less than or equal to [\`']?(?<most>\\d+)`), tokens: ({ most }) => Number(most), lasting: true },
+  {
+    pattern: words(`${FIELD}(?: for [^ ]{1,80})? must be less than or equal to [\`']?(?<most>\\d+)`),
+    tokens: ({ most }) => Number(most),
+    lasting: true,
+  },
+  {
+    pattern: words(
+      `(?:Invalid|The parameter) ${FIELD}.{0,60}integer above maximum value[.,:] expected a value <= (?<most>\\d+), but got (?<given>\\d+)`,
+    ),
+    tokens: ({ most }) => Number(most),
+    lasting: true,
+  },
   { pattern: words(`${FIELD}: (?<given>\\d+) > (?<most>\\d+), which is the maximum allowed`), tokens: ({ most }) => Number(most), lasting: true },
   {
     pattern: words(
@@ -66,6 +77,14 @@ const BOUNDS: readonly BoundPattern[] = [
     lasting: false,
   },
   {
+    // It stopped counting where the prompt was too long for the cap, so half of what is left may fit.
+    pattern: words(
+      "This model's maximum context length is (?<context>\\d+) tokens\\. However, you requested (?<given>\\d+) output tokens and your prompt contains (?:at least )?(?<prompt>\\d+) input tokens",
+    ),
+    tokens: ({ context, prompt }) => Math.floor((Number(context) - Number(prompt)) / 2),
+    lasting: false,
+  },
+  {
     pattern: words(
       "'?max_tokens'?(?: or '?max_completion_tokens'?)? is too large: (?<given>\\d+)\\. ?This model's maximum context length is (?<context>\\d+) tokens and your request has (?<prompt>\\d+) input tokens",
     ),
@@ -79,7 +98,15 @@ export function readCapRefusal(status: number, body: Uint8Array, field: CapField
   if (status !== 400 && status !== 422) return null;
   const answer = parse(body);
   if (answer === null) return null;
-  const text = wordsOf(answer).slice(0, WORDS_MAX);
+  for (const text of wordsOf(answer)) {
+    const refusal = readWords(text.slice(0, WORDS_MAX), field, cap);
+    if (refusal !== undefined) return refusal;
+  }
+  return fromDetail(answer['detail'], field, cap);
+}
+
+/** undefined for words that are about something else. */
+function readWords(text: string, field: CapField, cap: number): CapRefusal | null | undefined {
   if (UNKNOWN_NAME.some((pattern) => pattern.exec(text)?.[1] === field)) {
     const instead = INSTEAD.exec(text)?.[1] as CapField | undefined;
     return { of: 'name', instead: instead === field ? null : (instead ?? null) };
@@ -89,7 +116,7 @@ export function readCapRefusal(status: number, body: Uint8Array, field: CapField
     if (groups === undefined) continue;
     return boundOf(groups['given'] === undefined || Number(groups['given']) === cap ? tokens(groups) : NaN, cap, lasting);
   }
-  return fromDetail(answer['detail'], field, cap);
+  return undefined;
 }
 
 function boundOf(tokens: number, cap: number, lasting: boolean): CapRefusal | null {
@@ -107,11 +134,11 @@ function parse(body: Uint8Array): Json | null {
   }
 }
 
-function wordsOf(answer: Json): string {
+/** Where services say what is wrong. Some say it in `param`. */
+function wordsOf(answer: Json): readonly string[] {
   const { error } = answer;
-  for (const value of [error, (error as Json | null | undefined)?.['message'], answer['message'], answer['detail']])
-    if (typeof value === 'string') return value;
-  return '';
+  const { message, param } = (error ?? {}) as Json;
+  return [error, message, param, answer['message'], answer['detail']].filter((value) => typeof value === 'string');
 }
 
 /** The errors of a FastAPI server name the field in `loc`, the last of which is the field itself. */

@@ -24,6 +24,18 @@ describe('a refused cap', () => {
     ['max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided 32000.', 16_384, true],
     ['Invalid max_tokens value, the valid range of max_tokens is [1, 8192]', 8_192, true],
     ['`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window`', 8_192, true],
+    ['max_tokens for `llama-3.1-8b-instant` must be less than or equal to 8000', 8_000, true],
+    [
+      'The parameter `max_tokens` specified in the request are not valid: integer above maximum value, expected a value <= 12288, but got 32000 instead. Request id: 02',
+      12_288,
+      true,
+    ],
+    ["Invalid 'max_tokens': integer above maximum value. Expected a value <= 4096, but got 32000 instead.", 4_096, true],
+    [
+      "This model's maximum context length is 40000 tokens. However, you requested 32000 output tokens and your prompt contains at least 8001 input tokens, for a total of at least 40001 tokens.",
+      15_999,
+      false,
+    ],
     ['max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20241022', 8_192, true],
     [
       'Unable to submit request because it has a maxOutputTokens value of 32000 but the supported range is from 1 (inclusive) to 8193 (exclusive). Update the value and try again.',
@@ -44,6 +56,7 @@ describe('a refused cap', () => {
     expect(read(said(message))).toEqual({ of: 'bound', tokens, lasting });
     expect(read({ error: message })).toEqual({ of: 'bound', tokens, lasting });
     expect(read({ object: 'error', message })).toEqual({ of: 'bound', tokens, lasting });
+    expect(read({ error: { message: 'Param Incorrect', param: message } })).toEqual({ of: 'bound', tokens, lasting });
     // A bound that what was sent does not exceed explains nothing.
     expect(read(said(message), 'max_tokens', 5)).toBeNull();
   });

@@ -22,7 +22,10 @@ const offer = {
     meaning:
       'Most tokens of one request. A call without `max_tokens` to a model without `params.max_output_tokens` locks the price of what this leaves: declare it.',
   }),
-  max_output_tokens: outputBound('The same as `params.max_output_tokens`. Where both are given they must be equal.', 'that of `params.max_output_tokens`'),
+  max_output_tokens: outputBound(
+    'The same as `params.max_output_tokens`. Where both are given they must be equal.',
+    'that of `params.max_output_tokens`',
+  ),
   input_modalities: words(MODALITIES, ['text'], 'What a request may hold.'),
   output_modalities: words(MODALITIES, ['text'], 'What an answer may hold.'),
   'pricing.prompt': price(PROMPT_PRICE),
