@@ -78,6 +78,7 @@ async function validate(file: string, probe: boolean): Promise<void> {
   const ok = await runChecks(checks, Date.now, ({ kind, name }, result) => {
     const mark = result.ok ? tick : paint('red', '✗');
     print(`${mark} ${kind.padEnd(9)} ${name.padEnd(width)}  ${paint('dim', `${result.ms} ms`.padStart(8))}  ${scrub(result.detail)}`);
+    for (const advice of result.advice) print(`  ${paint('yellow', '!')} ${scrub(advice)}`);
   });
   if (!ok) process.exitCode = 1;
 }

@@ -1,4 +1,5 @@
 import type { Budget, Frame, MicroUsd, Price, Usage } from '#billing';
+import type { ModelFacts } from './model-facts.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { UpstreamExchange } from './upstream/upstream.ts';
 
@@ -110,28 +111,6 @@ export interface Offer {
 /** All of an offer that decides what a call costs. */
 export type PricedOffer = Pick<Offer, 'price' | 'variants' | 'priceCap' | 'agent'>;
 
-export interface ModelFacts {
-  /** The model's name at the upstream API. */
-  readonly upstreamModel: string;
-  readonly contextLength: number;
-  /** Most completion tokens the provider declares; null when it declares none. */
-  readonly maxOutputTokens: number | null;
-  readonly inputModalities: readonly string[];
-  readonly outputModalities: readonly string[];
-  /** Request fields beyond the published ones that the upstream API gets. Absent where the provider says nothing of it. */
-  readonly forward?: 'all' | readonly string[];
-  /** Reasoning that the model does without showing it. Absent where the provider declares none. */
-  readonly hiddenReasoning?: HiddenReasoning;
-}
-
-/** Tokens of one answer. */
-export interface HiddenReasoning {
-  /** The most that a claim of usage may hold beyond what was shown. */
-  readonly max: number;
-  /** What is charged for it where an answer was cut before its usage came. */
-  readonly usual: number;
-}
-
 export interface AgentFacts {
   /** Path of the agent card below the agent's own address. */
   readonly cardPath: string;
@@ -189,6 +168,11 @@ export interface Exchange {
   request(offer: Offer): UpstreamRequest;
   /** A reader for one attempt. */
   reader(offer: Offer): ReplyReader;
+  /**
+   * The offer refused the request with this status and body (at most 64 KiB of it). True: `request` now gives another form of the same request, which is
+   * sent to the same offer. An exchange says so a few times for each offer. Absent: never.
+   */
+  reform?(offer: Offer, status: number, body: Uint8Array): boolean;
 }
 
 /** Sends a request of a conversation to the offer that it is with. Every exchange ends with the conversation. */

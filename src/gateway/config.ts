@@ -1,5 +1,6 @@
 import type { MicroUsd, Rates } from '#billing';
-import type { AgentFacts, MediaFacts, ModelFacts } from './call.ts';
+import type { AgentFacts, MediaFacts } from './call.ts';
+import type { ModelFacts } from './model-facts.ts';
 
 /** The one configuration of a gateway process: read once at start by the CLI, frozen, passed as arguments. All defaults are in `config-options.ts`. */
 export interface Config {

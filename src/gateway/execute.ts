@@ -127,11 +127,19 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt - startedAt, durationMs: now - call.begunAt });
           return;
         }
-        const exchange = send(offer, call.exchange.request(offer), last);
-        const reply = await exchange.head;
-        reader = call.exchange.reader(offer);
-        reader.head(reply.status, reply.headers);
-        if (reply.status >= 400) throw reader.failure(reply.status, await readFailure(reply));
+        let reply: UpstreamReply;
+        for (;;) {
+          reply = await send(offer, call.exchange.request(offer), last).head;
+          reader = call.exchange.reader(offer);
+          reader.head(reply.status, reply.headers);
+          if (reply.status < 400) break;
+          const body = await readFailure(reply);
+          const failure = reader.failure(reply.status, body);
+          if (!call.exchange.reform?.(offer, reply.status, body)) throw failure;
+          abortAll(failure);
+          forget();
+          reader = null;
+        }
         yield { type: 'head', status: reply.status, provider: offer.provider };
         for (;;) {
           const chunks = await reply.read();

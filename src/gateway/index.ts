@@ -1,4 +1,6 @@
 export * from './call.ts';
+export * from './model-facts.ts';
+export { readCapRefusal, type CapField } from './refused-cap.ts';
 export * from './config.ts';
 export * from './errors.ts';
 export * from './errors-http.ts';
@@ -50,6 +52,7 @@ export * from './auth/index.ts';
 export * from './account/index.ts';
 export * from './funds/index.ts';
 export { createCardKey, type CardKey } from './catalog/card-key.ts';
+export { resolveAny } from './catalog/resolve-any.ts';
 export { withFirstSeen } from './catalog/first-seen.ts';
 export { createIdentity, IdentityError, type Identity, type ReceiptKey } from './catalog/identity.ts';
 export { displayNameFault, printable, providerNameFault, serviceNameFault } from './catalog/names.ts';

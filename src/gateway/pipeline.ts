@@ -5,6 +5,7 @@ import { visitorOf } from './auth/anonymous.ts';
 import type { Call, Caller, Candidate, Handler, Offer } from './call.ts';
 import type { CallRequest, ChargeCap } from './call-request.ts';
 import type { Catalog } from './catalog/catalog.ts';
+import { resolveAny } from './catalog/resolve-any.ts';
 import { GatewayError } from './errors.ts';
 import { rateLimitError } from './limits/rate-headers.ts';
 import type { RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
@@ -112,7 +113,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         }
       };
       // All are looked up before any is chosen from, as choosing may give this call the one try at an offer that has cooled down.
-      const resolve = () => request.targets.map((target) => catalog.resolve(target, request.primitive));
+      const resolve = () => resolveAny(catalog, request.targets, request.primitive);
       let targets = resolve();
       for (const resolved of targets) authorise(request.caller, resolved.service);
       const all = targets.length === 1 ? targets[0]!.offers : targets.flatMap(({ offers }) => offers);

@@ -1,5 +1,6 @@
 import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv';
 import { GatewayError } from './errors.ts';
+import { unknownMember } from './unknown-member.ts';
 
 /** The annotation of a schema node that says what would be right, to complete "<field> must be …". */
 export const MUST_BE = 'x-must-be';
@@ -34,8 +35,7 @@ function toError(error: ErrorObject): GatewayError {
   if (error.keyword === 'additionalProperties') {
     const field = printable(params.additionalProperty!);
     const param = at ? `${at}.${field}` : field;
-    const known = Object.keys(node.properties ?? {}).join(', ');
-    return new GatewayError('invalid_request', `${param} is not known here; known are ${known}`, { param });
+    return new GatewayError('invalid_request', unknownMember(param, Object.keys(node.properties ?? {})), { param });
   }
   const annotated: unknown = error.parentSchema?.[MUST_BE];
   const right = typeof annotated === 'string' ? `must be ${annotated}` : (error.message ?? 'is not valid');

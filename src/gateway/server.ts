@@ -5,7 +5,6 @@ import { LedgerUnavailable } from '#billing';
 import { DatabaseError } from '#store';
 import type { Trust } from './client-address.ts';
 import type { LimitsConfig } from './config.ts';
-import { nearest } from './config-problem.ts';
 import { printable } from './catalog/names.ts';
 import { answerClientError } from './client-error.ts';
 import { GatewayError } from './errors.ts';
@@ -16,6 +15,7 @@ import { collectMethods } from './methods-of-paths.ts';
 import { refusePipelines } from './refuse-pipelines.ts';
 import { requestIdOf } from './request-id.ts';
 import { asksForTunnel } from './tunnel/upgrade-request.ts';
+import { unknownMember } from './unknown-member.ts';
 
 export interface ServerOptions {
   /** Whose X-Forwarded-For counts; default nobody's. */
@@ -138,18 +138,15 @@ function describe(problem: NonNullable<FastifyError['validation']>[number] | und
   if (!problem || param === '') return null;
   const allowed = problem.params['allowedValues'];
   if (problem.keyword === 'required') return `${param} is required`;
-  if (problem.keyword === 'additionalProperties') return unknownMember(problem, param);
+  if (problem.keyword === 'additionalProperties') return unknownMember(param, membersOf(problem));
   if (Array.isArray(allowed)) return `${param} must be one of ${allowed.map(String).join(', ')}`;
   return `${param} ${problem.message ?? 'is not valid'}`;
 }
 
-/** A member that a body does not have, with the one that was perhaps meant. */
-function unknownMember(problem: object, param: string): string {
+/** The members that the object of a problem may have. */
+function membersOf(problem: object): readonly string[] {
   const { parentSchema } = problem as { readonly parentSchema?: { readonly properties?: object } };
-  const known = Object.keys(parentSchema?.properties ?? {});
-  if (known.length === 0) return `${param} is not known here: this request takes no members in its body`;
-  const meant = nearest(param.split('.').at(-1)!, known);
-  return `${param} is not known here${meant === null ? '.' : `; did you mean ${meant}?`} Known are ${known.join(', ')}`;
+  return Object.keys(parentSchema?.properties ?? {});
 }
 
 /** PostgreSQL's SQLSTATE of a text with U+0000. The embedded engine stores it. */

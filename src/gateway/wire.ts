@@ -4,6 +4,8 @@ export { createLines } from './tunnel/lines.ts';
 export { createSocketStream, SOCKET_OPTIONS, type SocketStream } from './tunnel/socket-stream.ts';
 export type { CommandTarget, HttpTarget, Service, ServiceConfig, Target } from './config.ts';
 export type { Primitive } from './call.ts';
+export type { CapName, ModelFacts } from './model-facts.ts';
+export { readCapRefusal, type CapField } from './refused-cap.ts';
 export { createScrubber } from './observe/redaction.ts';
 export { formatLine } from './observe/text-line.ts';
 export { printable } from './catalog/names.ts';

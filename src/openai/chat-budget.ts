@@ -2,15 +2,21 @@ import { GatewayError, type Offer, type Usage } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
 import type { UnseenTokens } from './chat-usage.ts';
 import { promptTokensMax, type PromptSize } from './prompt-size.ts';
+import { takenCap } from './taken-cap.ts';
 import { tokensOf } from './tokens-of.ts';
 
 /** The most that one call can use at one offer. What is locked, what is asked for upstream and what a claim of usage is held against. */
 export interface ChatBudget {
   readonly promptTokensMax: number;
-  /** Tokens of one completion: passed down as `max_tokens`. */
+  /** Tokens of one completion. */
   readonly completionCap: number;
   /** Tokens of all completions: the cap times `n`. */
   readonly completionTokensMax: number;
+  /**
+   * What keeps a completion to its cap. `provider`: the cap is sent, so output beyond it is the provider's fault. `gateway`: the client asked for a cap that
+   * the provider cannot be sent, and the gateway cuts there. `model`: nobody asked for a cap and none is sent; a model ends by itself, within its context.
+   */
+  readonly keptBy: 'provider' | 'gateway' | 'model';
 }
 
 /** The lower of the client's `max_tokens` and `max_completion_tokens`; null when it gave neither. */
@@ -20,12 +26,23 @@ export function askedCap(body: ChatBody): number | null {
   return current === null || current === undefined ? old : Math.min(old, current);
 }
 
-/** The budget of a call at `offer`. Without a cap of the client's it is what the model declares, else what the context leaves. */
+/**
+ * The budget of a call at `offer`. The cap is what the client asks for, at most what the model gives; without one it is what the model is known to give, else
+ * what the context leaves. It is sent where the client asked for it, or where it is the model's own bound and fits beside the longest that the prompt can be.
+ */
 export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): ChatBudget {
-  const { contextLength, maxOutputTokens } = offer.model!;
+  const { contextLength } = offer.model!;
+  const { name, bound } = takenCap(offer);
   const prompt = promptTokensMax(size, contextLength);
-  const completionCap = askedCap(body) ?? maxOutputTokens ?? contextLeft(size, prompt, contextLength);
-  return { promptTokensMax: prompt, completionCap, completionTokensMax: completionCap * (body.n ?? 1) };
+  const asked = askedCap(body);
+  const completionCap = Math.min(asked ?? Infinity, bound ?? Infinity, contextLeft(size, contextLength));
+  const sent = name !== 'none' && (asked !== null || (bound !== null && prompt + completionCap <= contextLength));
+  return {
+    promptTokensMax: prompt,
+    completionCap,
+    completionTokensMax: completionCap * (body.n ?? 1),
+    keptBy: sent ? 'provider' : asked === null ? 'model' : 'gateway',
+  };
 }
 
 /** The budget of a call at `offer` that got a part of the request, which is all that it can claim. */
@@ -34,23 +51,17 @@ export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offe
   return prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
 }
 
-/**
- * Upstreams refuse a `max_tokens` that does not fit beside the prompt. What the prompt's bound leaves certainly fits; of a long prompt,
- * whose bound leaves little, half of what its likely size leaves fits in all but dense scripts.
- */
-function contextLeft(size: PromptSize, prompt: number, contextLength: number): number {
-  return Math.max(1, contextLength - prompt, Math.floor((contextLength - tokensOf(size.bytes)) / 2));
+/** Of a context that a prompt seems to fill, so much is left nevertheless: code and some scripts have more bytes a token. */
+const LEFT_AT_LEAST = 1 / 8;
+
+/** Tokens that the likely size of the prompt leaves of the context. */
+function contextLeft(size: PromptSize, contextLength: number): number {
+  return Math.max(Math.ceil(contextLength * LEFT_AT_LEAST), contextLength - tokensOf(size.bytes));
 }
 
 /** Throws GatewayError `unprocessable` when this model cannot do what the request asks for. */
-export function checkFits(body: ChatBody, size: PromptSize, offer: Offer): void {
-  const { contextLength, maxOutputTokens, inputModalities } = offer.model!;
-  const asked = askedCap(body);
-  const most = Math.min(maxOutputTokens ?? contextLength, contextLength);
-  if (asked !== null && asked > most) {
-    const param = body.max_tokens === asked ? 'max_tokens' : 'max_completion_tokens';
-    throw new GatewayError('unprocessable', `${param} is ${asked}, but ${offer.service} gives at most ${most} tokens`, { param });
-  }
+export function checkFits(size: PromptSize, offer: Offer): void {
+  const { inputModalities } = offer.model!;
   const { images, audio, video } = size;
   const missing = Object.entries({ image: images > 0, audio, video }).find(([kind, there]) => there && !inputModalities.includes(kind))?.[0];
   if (missing !== undefined) {

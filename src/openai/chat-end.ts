@@ -38,7 +38,7 @@ export interface Produced extends Output {
   readonly finishReasons: readonly string[];
   readonly choices: number;
   readonly malformed: boolean;
-  /** The output ran past the cap although it was passed down, and was cut. */
+  /** The output ran past the cap, and was cut. */
   readonly overCap: boolean;
 }
 
@@ -64,10 +64,12 @@ export function cutEnd(context: ReplyContext, produced: Produced, { reason, mess
   return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail };
 }
 
-/** The end of a reply that ran past its budget although the cap was passed down. */
+/** The end of a reply that ran past its budget. That is the provider's fault where the cap was sent; else it is a cut, and charged as one. */
 export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd {
-  const usage = measureUsage(context, produced);
-  return toEnd({ ...produced, finishReasons: ['length'] }, usage, 'over_cap', true, ['over_cap']);
+  const atLength = { ...produced, finishReasons: ['length'] };
+  if (context.budget.keptBy === 'provider') return toEnd(atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
+  const usage = cutUsage(produced.claim, context, produced);
+  return toEnd(atLength, usage, 'cut', usage.estimated, usage.flags);
 }
 
 /** Kept with the call's record: a provider may say a megabyte. */

@@ -1,15 +1,18 @@
-import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
-import { chatBudget, unseenTokens, withPrompt } from './chat-budget.ts';
+import { type CapField, type CapName, type Exchange, type Offer, readCapRefusal, type ReplyReader, type UpstreamRequest } from '#gateway';
+import { askedCap, unseenTokens, withPrompt, type ChatBudget } from './chat-budget.ts';
 import type { ReplyContext } from './chat-end.ts';
 import { createChatReplyReader } from './chat-reply-reader.ts';
 import type { ChatBody } from './chat-schema.ts';
 import { createChatStreamReader } from './chat-stream-reader.ts';
-import { forwardedBody } from './forwarded-body.ts';
+import { forwardedBody, type ForwardedCap } from './forwarded-body.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
+import { learnCap, takenCap } from './taken-cap.ts';
 
 export interface ChatExchangeOptions {
   readonly body: ChatBody;
   readonly size: PromptSize;
+  /** What the call may use at an offer, as it was locked. */
+  readonly budgetAt: (offer: Offer) => ChatBudget;
   readonly requestId: string;
   /** Epoch seconds. */
   readonly created: number;
@@ -22,28 +25,76 @@ export interface ChatExchangeOptions {
 export interface ChatExchange extends Exchange {
   /** The id that the reply carries; set when the call has been prepared, before it is run. */
   callId: string;
+  /** An offer was asked, so the call is locked. */
+  readonly asked: boolean;
   /** Names of the fields that the offer which was asked last did not get. */
   readonly dropped: readonly string[];
+  /** The cap at the offer that was asked last, where it is less than the client's; else null. */
+  readonly maxTokens: number | null;
+  reform(offer: Offer, status: number, body: Uint8Array): boolean;
 }
 
-export function createChatExchange({ body, size, requestId, created, replyBytesMax, readFor }: ChatExchangeOptions): ChatExchange {
+/** What a request is written as for one offer. */
+interface Form {
+  readonly offer: Offer;
+  readonly text: string;
+  readonly cap: ForwardedCap;
+  readonly budget: ChatBudget;
+  readonly dropped: readonly string[];
+  /** Of what the offer gets. */
+  readonly received: PromptSize;
+}
+
+/** What the offer that is being asked has refused of this call. */
+interface Refused {
+  readonly offer: Offer;
+  readonly names: CapField[];
+  /** The bound for this prompt. */
+  tokens: number;
+  times: number;
+}
+
+/** A name, the other name, and a bound under one of them. */
+const REFUSALS_MAX = 3;
+
+export function createChatExchange({ body, size, budgetAt, requestId, created, replyBytesMax, readFor }: ChatExchangeOptions): ChatExchange {
   const stream = body.stream === true;
   // Nearly every call is sent to one offer once.
-  let serialisedFor: Offer | null = null;
-  let serialised = '';
-  let dropped: readonly string[] = [];
-  /** Of what the offer got. */
-  let received = size;
+  let form: Form | null = null;
+  let refused: Refused | null = null;
 
-  function serialise(offer: Offer): string {
-    if (serialisedFor === offer) return serialised;
-    const { completionCap } = chatBudget(body, size, offer);
-    const forwarded = forwardedBody(body, offer, completionCap);
-    serialisedFor = offer;
-    serialised = JSON.stringify(forwarded.body);
-    dropped = forwarded.dropped;
-    received = dropped.length === 0 ? size : measurePrompt(forwarded.body as ChatBody);
-    return serialised;
+  function formFor(offer: Offer): Form {
+    if (form?.offer === offer) return form;
+    return (form = write(offer));
+  }
+
+  function write(offer: Offer): Form {
+    const cap = capAt(offer);
+    const { body: forwarded, dropped } = forwardedBody(body, offer, cap);
+    const received = dropped.length === 0 ? size : measurePrompt(forwarded as ChatBody);
+    const budget = narrowed(withPrompt(budgetAt(offer), received, offer), cap);
+    return { offer, text: JSON.stringify(forwarded), cap, budget, dropped, received };
+  }
+
+  /** The locked budget as far as the form that is sent goes. Nearly always that is all of it. */
+  function narrowed(budget: ChatBudget, { tokens, field }: ForwardedCap): ChatBudget {
+    const sent = field !== null || budget.keptBy !== 'provider';
+    if (sent && tokens === budget.completionCap) return budget;
+    const keptBy = sent ? budget.keptBy : askedCap(body) === null ? 'model' : 'gateway';
+    return { ...budget, completionCap: tokens, completionTokensMax: tokens * (body.n ?? 1), keptBy };
+  }
+
+  /** At most what was locked, and what is known by now. */
+  function capAt(offer: Offer): ForwardedCap {
+    const { completionCap, keptBy } = budgetAt(offer);
+    const { name, bound } = takenCap(offer);
+    const tokens = Math.min(completionCap, bound ?? Infinity, refused?.offer === offer ? refused.tokens : Infinity);
+    return { tokens, field: keptBy === 'provider' ? fieldOf(name) : null };
+  }
+
+  function fieldOf(name: CapName | null): CapField | null {
+    if (name !== null) return name === 'none' ? null : name;
+    return typeof body.max_completion_tokens === 'number' && typeof body.max_tokens !== 'number' ? 'max_completion_tokens' : 'max_tokens';
   }
 
   const headers = {
@@ -54,17 +105,25 @@ export function createChatExchange({ body, size, requestId, created, replyBytesM
 
   return {
     callId: '',
+    get asked() {
+      return form !== null;
+    },
     get dropped() {
-      return dropped;
+      return form?.dropped ?? [];
+    },
+    get maxTokens() {
+      const asked = askedCap(body);
+      return form === null || asked === null || form.cap.tokens >= asked ? null : form.cap.tokens;
     },
     request(offer): UpstreamRequest {
-      return { method: 'POST', path: '/chat/completions', headers, body: serialise(offer) };
+      return { method: 'POST', path: '/chat/completions', headers, body: formFor(offer).text };
     },
     reader(offer): ReplyReader {
+      const { budget, received } = formFor(offer);
       const context: ReplyContext = {
         callId: this.callId,
         service: offer.service,
-        budget: withPrompt(chatBudget(body, size, offer), received, offer),
+        budget,
         size: received,
         created,
         replyBytesMax,
@@ -72,6 +131,24 @@ export function createChatExchange({ body, size, requestId, created, replyBytesM
         ...(readFor === undefined ? {} : { readFor }),
       };
       return stream ? createChatStreamReader(context) : createChatReplyReader(context);
+    },
+    reform(offer, status, answer) {
+      const { field, tokens } = formFor(offer).cap;
+      if (field === null) return false;
+      const refusal = readCapRefusal(status, answer, field, tokens);
+      if (refusal === null) return false;
+      if (refused?.offer !== offer) refused = { offer, names: [], tokens: Infinity, times: 0 };
+      if (refused.times++ >= REFUSALS_MAX) return false;
+      if (refusal.of === 'bound') {
+        refused.tokens = refusal.tokens;
+        if (refusal.lasting) learnCap(offer, { bound: refusal.tokens });
+      } else {
+        refused.names.push(field);
+        const other = refusal.instead ?? (field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens');
+        learnCap(offer, { name: refused.names.includes(other) ? 'none' : other });
+      }
+      form = null;
+      return true;
     },
   };
 }

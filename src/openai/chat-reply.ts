@@ -1,6 +1,6 @@
 import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, wasCharged, type Frame, type SettledFrame } from '#gateway';
 import type { ChatTail } from './chat-end.ts';
-import { droppedHeader } from './dropped-header.ts';
+import { droppedHeader, maxTokensHeader } from './altered-headers.ts';
 import { createSilent, type KeepAlive, type ReplySink } from '#gateway';
 
 /** What a reply says of itself. */
@@ -12,12 +12,12 @@ export interface ReplyAbout {
   readonly stream: boolean;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** Nothing may come for long, not even a head: a stream then begins without saying who serves. */
-  readonly slow?: boolean;
-  /** It may yet be that the request is refused for want of money: until then nothing is begun that would say otherwise. Default never. */
-  readonly unpaid?: () => boolean;
+  /** It may yet be that the request is refused for want of money: until then nothing is begun that would say otherwise. */
+  readonly unpaid: () => boolean;
   /** Names of the request's fields that the provider did not get, once it is asked. Default none. */
   readonly dropped?: () => readonly string[];
+  /** The cap that the completion is kept to, once a provider is asked; null where it is what the client asked for. Default null. */
+  readonly maxTokens?: () => number | null;
 }
 
 /** What answers a request, once it is begun: the frames of one call or of several, whose last tail is a ChatTail. */
@@ -40,6 +40,11 @@ const SSE_HEADERS = {
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 } as const;
+/**
+ * The head of a stream is held until its first event, so that a failure before it has its status, and so that who answers is known. After so long it goes out
+ * without: clients and proxies give up on a connection that says nothing.
+ */
+const HEAD_HELD_MS = 5_000;
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
 /**
@@ -76,6 +81,7 @@ async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unkn
       'x-generation-id': about.id,
       ...(provider === '' ? {} : { 'x-provider': provider }),
       ...droppedHeader(about),
+      ...maxTokensHeader(about),
       'x-cost-usd': formatUsd(value.settlement.charged),
       ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
     });
@@ -92,25 +98,30 @@ async function writeStream(
   { keepAlive, onError }: ChatReplyOptions,
 ): Promise<boolean> {
   let begun = false;
-  const begin = (provider: string | null) => {
+  let provider: string | null = null;
+  const begin = () => {
     begun = true;
     sink.head(200, {
       ...SSE_HEADERS,
       'x-generation-id': about.id,
       ...(provider === null ? {} : { 'x-provider': provider }),
       ...droppedHeader(about),
+      ...maxTokensHeader(about),
     });
-    // At once, or the client would wait for the model's first word to learn that its call was accepted.
-    sink.flush();
   };
   const silent = createSilent(() => {
     if (sink.closed) return;
-    if (!begun && about.unpaid?.()) return;
-    if (!begun) begin(null);
+    if (!begun) {
+      if (about.unpaid()) return keepAlive.within(silent, HEAD_HELD_MS);
+      // Another provider may answer yet.
+      provider = null;
+      begin();
+    }
     sink.write(COMMENT);
   });
   try {
-    if (about.slow) keepAlive.watch(silent);
+    keepAlive.watch(silent);
+    keepAlive.within(silent, HEAD_HELD_MS);
     for (;;) {
       const next = await iterator.next();
       if (sink.closed) return false;
@@ -118,11 +129,10 @@ async function writeStream(
       const { value } = next;
       switch (value.type) {
         case 'head':
-          if (begun) break;
-          begin(value.provider.name);
-          keepAlive.watch(silent);
+          provider = value.provider.name;
           break;
         case 'data':
+          if (!begun) begin();
           silent.quietTicks = 0;
           if (!sink.write(value.bytes)) {
             keepAlive.forget(silent);
@@ -132,6 +142,7 @@ async function writeStream(
           }
           break;
         case 'settled':
+          if (!begun) begin();
           sink.end(lastBytes(value));
           return wasCharged(value);
         case 'end':

@@ -70,6 +70,8 @@ const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1
 
 const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
 
+const MODEL_RIGHT = 'the name of a model: 1 to 256 characters without control characters';
+
 const between = (minimum: number, maximum: number, about: string) => ({
   type: ['number', 'null'],
   minimum,
@@ -153,7 +155,12 @@ const MESSAGE = {
 export function chatSchema(messagesMax: number) {
   return {
     type: 'object',
-    required: ['model', 'messages'],
+    required: ['messages'],
+    // Where `models` stands alone its first becomes `model` before the check. What is required comes first, as in PART.
+    anyOf: [
+      { required: ['model'], properties: { model: { [MUST_BE]: MODEL_RIGHT } } },
+      { required: ['models'], properties: { models: { type: 'array', minItems: 1, [MUST_BE]: MODEL_RIGHT } } },
+    ],
     additionalProperties: true,
     [MUST_BE]: 'a JSON object',
     examples: [{ model: 'demo/sage', messages: [{ role: 'user', content: 'What is a tollgate?' }] }],
@@ -163,7 +170,7 @@ export function chatSchema(messagesMax: number) {
         description:
           'A service name, optionally with `:floor` (cheapest provider) or `:nitro` (fastest), or the direct form `<provider_pubkey>:<model_name>`. ' +
           '`a2a/<agent>` and `mcp/<service>/<tool>` ask an agent or a tool instead.',
-        [MUST_BE]: 'the name of a model: 1 to 256 characters without control characters',
+        [MUST_BE]: MODEL_RIGHT,
       },
       messages: {
         type: 'array',
@@ -251,10 +258,12 @@ export function chatSchema(messagesMax: number) {
         type: ['array', 'null'],
         maxItems: FALLBACKS_MAX,
         items: { ...NAME, [MUST_BE]: 'the name of a model' },
-        description: 'Models to fall back to, in this order. Not forwarded.',
+        description:
+          'Models to fall back to, in this order. Without `model` the first of them is the model. Names that nobody offers are skipped. Not forwarded.',
         [MUST_BE]: `an array of at most ${FALLBACKS_MAX} model names`,
       },
-      provider: object('How the provider is chosen. Not forwarded.', {
+      provider: object('How the provider is chosen. Not forwarded. A member of another name is refused.', {
+        additionalProperties: false,
         properties: {
           order: names('Providers to try first, in this order.'),
           only: names('Providers that may serve the call.'),

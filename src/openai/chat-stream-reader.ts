@@ -44,7 +44,7 @@ export interface StreamReaderOptions {
  */
 export function createChatStreamReader(context: ReplyContext, options: StreamReaderOptions = {}): ReplyReader {
   const { callId, service, budget } = context;
-  const bytesMax = outputBytesMax(budget.completionTokensMax);
+  const bytesMax = outputBytesMax(budget);
   const output = createByteOutput();
   const toolCalls = createToolCallDeltas(callId);
   const scanner = createSseScanner(onEvent);

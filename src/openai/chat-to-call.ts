@@ -6,13 +6,15 @@ import {
   parseRates,
   type Caller,
   type CallRequest,
+  type Offer,
   type PaymentSlip,
   type RoutePreferences,
 } from '#gateway';
-import { chatBudget, checkFits, toUsage } from './chat-budget.ts';
+import { chatBudget, checkFits, toUsage, type ChatBudget } from './chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './chat-schema.ts';
 import { maxCostOf } from './max-cost.ts';
+import { modelsAsked } from './models-asked.ts';
 import { measurePrompt } from './prompt-size.ts';
 
 export interface ChatContext {
@@ -36,9 +38,17 @@ const SESSION_ID_MAX = 256;
 export function toCall(body: ChatBody, context: ChatContext): { readonly request: CallRequest; readonly exchange: ChatExchange } {
   const size = measurePrompt(body);
   const stream = body.stream === true;
+  // The cap that is sent is the one that was locked, whatever has been learnt of the offer in between.
+  const budgets = new Map<Offer, ChatBudget>();
+  const budgetAt = (offer: Offer): ChatBudget => {
+    let budget = budgets.get(offer);
+    if (budget === undefined) budgets.set(offer, (budget = chatBudget(body, size, offer)));
+    return budget;
+  };
   const exchange = createChatExchange({
     body,
     size,
+    budgetAt,
     requestId: context.requestId,
     created: Math.floor(context.now / 1000),
     replyBytesMax: context.replyBytesMax,
@@ -50,7 +60,7 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
     primitive: 'model',
     caller: context.caller,
     requestId: context.requestId,
-    targets: body.models?.length ? [...new Set([body.model, ...body.models])] : [body.model],
+    targets: modelsAsked(body),
     preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
     // One account's sessions say nothing about another's.
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
@@ -58,8 +68,8 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
     stream,
     exchange,
     estimate(offer) {
-      checkFits(body, size, offer);
-      return toUsage(chatBudget(body, size, offer), size);
+      checkFits(size, offer);
+      return toUsage(budgetAt(offer), size);
     },
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,

@@ -58,7 +58,9 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   const within = Math.min(counts.completion, budget.completionTokensMax);
   const explained = shownTokensMax(budget, output) + (unseen.max === null ? reasoningOf(claim) : unseen.max * completionsOf(budget));
   const completion = unseen.max === null ? within : Math.min(within, explained);
-  const plausible = prompt === counts.prompt && completion === counts.completion && completion <= explained && counts.adds;
+  // Who was sent no cap cannot keep to it.
+  const claimed = budget.keptBy === 'provider' ? counts.completion : within;
+  const plausible = prompt === counts.prompt && completion === claimed && completion <= explained && counts.adds;
   return {
     usage: toUsage(prompt, completion, bounds.size),
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,

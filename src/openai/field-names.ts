@@ -6,13 +6,16 @@ export const FOR_THE_GATEWAY = words(`provider models session_id metadata tollga
 /** Fields that speak to another router, and that a provider would misread or pay for. */
 export const FOR_ANOTHER_ROUTER = words(`plugins transforms route trace preset include_reasoning`);
 
+/** Fields that `forwardedBody` has a rule for. */
+export const BY_A_RULE = words(`max_tokens max_completion_tokens stream_options reasoning reasoning_effort thinking thinking_budget`);
+
 /** Fields that every model gets as they came: those of the published chat API, and the sampling extensions that its usual servers share. */
 export const PUBLISHED = words(`
-  model messages stream stream_options max_tokens max_completion_tokens n
+  model messages stream n
   audio frequency_penalty function_call functions logit_bias logprobs modalities parallel_tool_calls presence_penalty
-  prompt_cache_key prompt_cache_retention reasoning_effort response_format safety_identifier seed stop store temperature
+  prompt_cache_key prompt_cache_retention response_format safety_identifier seed stop store temperature
   tool_choice tools top_logprobs top_p user verbosity
-  reasoning reasoning_format thinking thinking_budget enable_thinking separate_reasoning
+  reasoning_format enable_thinking separate_reasoning
   top_k top_a min_p typical_p tfs_z repetition_penalty repeat_penalty repeat_last_n no_repeat_ngram_size
   mirostat mirostat_tau mirostat_eta dynatemp_range dynatemp_exponent xtc_probability xtc_threshold
   dry_multiplier dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers

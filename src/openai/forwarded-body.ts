@@ -1,6 +1,8 @@
-import { foldName, type Offer } from '#gateway';
+import { type CapField, foldName, type Offer } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
+import { reasoningEffort } from './reasoning-effort.ts';
 import {
+  BY_A_RULE,
   CAPS,
   COSTLY,
   FOR_ANOTHER_ROUTER,
@@ -19,32 +21,52 @@ export interface ForwardedBody {
   readonly dropped: readonly string[];
 }
 
+/** The cap of a completion at one offer. */
+export interface ForwardedCap {
+  /** Tokens that no field may ask for more than. */
+  readonly tokens: number;
+  /** The field that it is sent in; null where none is. */
+  readonly field: CapField | null;
+}
+
 /**
  * What of a request goes to `offer`. Published fields do; others where the model lists them (`params.forward`). Whatever is listed, no field asks for
- * more output than `completionCap`, the tokens of one completion that the lock was computed with.
+ * more output than the cap, which is at most what the lock was computed with.
  */
-export function forwardedBody(asked: ChatBody, offer: Offer, completionCap: number): ForwardedBody {
+export function forwardedBody(asked: ChatBody, offer: Offer, { tokens: completionCap, field: capField }: ForwardedCap): ForwardedBody {
   const body: Record<string, unknown> = {};
   const dropped: string[] = [];
   for (const field of Object.keys(asked)) {
-    if (FOR_THE_GATEWAY.has(field)) continue;
+    if (FOR_THE_GATEWAY.has(field) || BY_A_RULE.has(field)) continue;
     const value = asked[field];
-    if (!PUBLISHED.has(field)) {
-      if (value === null) continue;
+    if (PUBLISHED.has(field)) body[field] = value;
+    else if (value !== null) {
       const sent = other(offer, field, value, completionCap, dropped);
       if (sent !== undefined) body[field] = sent;
-    } else if (field === 'reasoning' || field === 'thinking') body[field] = boundedReasoning(value, completionCap);
-    else if (field === 'thinking_budget') body[field] = atMost(value, completionCap);
-    else if (field !== 'stream_options') body[field] = value;
+    }
   }
+  addReasoning(body, dropped, asked, offer, completionCap);
   // A stream without usage cannot be billed.
   if (asked.stream === true) body['stream_options'] = { ...asked.stream_options, include_usage: true };
   body['model'] = offer.model!.upstreamModel;
-  // Under the name that the client used.
-  const current = typeof asked.max_completion_tokens === 'number';
-  if (current) body['max_completion_tokens'] = completionCap;
-  if (!current || typeof asked.max_tokens === 'number') body['max_tokens'] = completionCap;
+  if (capField !== null) body[capField] = completionCap;
   return { body, dropped };
+}
+
+/** What says how much a model reasons. No bound of it is above the cap. */
+function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Offer, cap: number): void {
+  const { reasoning, reasoning_effort: effort, thinking, thinking_budget: budget } = asked;
+  if (effort !== undefined) body['reasoning_effort'] = effort;
+  if (thinking !== undefined) body['thinking'] = boundedReasoning(thinking, cap);
+  if (budget !== undefined) body['thinking_budget'] = atMost(budget, cap);
+  if (reasoning === undefined) return;
+  // Who says that it takes all fields, or this one, is no service that would refuse it.
+  if (offer.model!.forward === 'all' || listed(offer, 'reasoning')) body['reasoning'] = boundedReasoning(reasoning, cap);
+  else {
+    const translated = reasoningEffort(asked);
+    Object.assign(body, translated.fields);
+    dropped.push(...translated.dropped);
+  }
 }
 
 /** An unpublished field as it goes to `offer`; undefined, and its name among `dropped`, where it does not. */

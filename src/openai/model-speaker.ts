@@ -44,6 +44,7 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
       });
       const spoken: Exchange = {
         request: (offer) => exchange.request(offer),
+        reform: (offer, status, body) => exchange.reform(offer, status, body),
         reader: (offer) => createPartsReader(exchange.reader(offer)),
       };
       return { ...request, exchange: spoken, stream: ask.stream, traceparent, wantsReceipt };

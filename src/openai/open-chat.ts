@@ -1,6 +1,6 @@
 import { speakerOf, type Config, type Pipeline, type Speakers } from '#gateway';
 import { openBridged } from './bridge/open-bridged.ts';
-import type { OpenChat } from './chat-reply.ts';
+import type { OpenChat, ReplyAbout } from './chat-reply.ts';
 import type { ChatBody } from './chat-schema.ts';
 import { toCall, type ChatContext } from './chat-to-call.ts';
 import { openToolLoop, type ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
@@ -39,7 +39,15 @@ function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: 
   return async (callId, gone) => {
     const call = await pipeline.prepare(request, callId);
     exchange.callId = call.id;
-    const about = { id: call.id, model: call.service, stream: call.stream, startedAt: call.startedAt, dropped: () => exchange.dropped };
+    const about: ReplyAbout = {
+      id: call.id,
+      model: call.service,
+      stream: call.stream,
+      startedAt: call.startedAt,
+      unpaid: () => !exchange.asked,
+      dropped: () => exchange.dropped,
+      maxTokens: () => exchange.maxTokens,
+    };
     return { about, frames: pipeline.run(call, gone) };
   };
 }

@@ -1,4 +1,6 @@
+import type { ChatBudget } from './chat-budget.ts';
 import { cutMessage, textBytes, textsOf } from './message-text.ts';
+import { BYTES_PER_TOKEN } from './tokens-of.ts';
 
 type Json = Record<string, unknown>;
 
@@ -11,8 +13,12 @@ const TOKEN_BYTES = 16;
 /** So many tokens may all be of the longest. */
 const LONG_TOKENS = 16;
 
-/** The most bytes of text that `tokens` tokens are; output beyond it has ignored its cap. Runs count less, see runBytes. */
-export function outputBytesMax(tokens: number): number {
+/**
+ * The most bytes of text that a budget's tokens are; output beyond it has ignored its cap. Where the gateway itself has to keep the output to the cap it is
+ * what so many tokens are on average, for else a small cap would buy several times its tokens. Runs count less, see runDiscount.
+ */
+export function outputBytesMax({ completionTokensMax: tokens, keptBy }: Pick<ChatBudget, 'completionTokensMax' | 'keptBy'>): number {
+  if (keptBy === 'gateway') return tokens * BYTES_PER_TOKEN;
   return tokens * TOKEN_BYTES + Math.min(tokens, LONG_TOKENS) * (LONGEST_TOKEN_BYTES - TOKEN_BYTES);
 }
 
@@ -48,11 +54,11 @@ export function runDiscountOf(message: Json): number {
 }
 
 /**
- * The choices of a completion that is longer than `tokens` tokens can be, cut to that, one after the other; null for one that is not. What is cut has
+ * The choices of a completion that is longer than its budget can be, cut to that, one after the other; null for one that is not. What is cut has
  * nothing left but its text, as log probabilities and a provider's own fields have the whole text again.
  */
-export function cutChoices(choices: readonly Json[], outputBytes: number, tokens: number): Json[] | null {
-  const bytesMax = outputBytesMax(tokens);
+export function cutChoices(choices: readonly Json[], outputBytes: number, budget: ChatBudget): Json[] | null {
+  const bytesMax = outputBytesMax(budget);
   if (outputBytes <= bytesMax) return null;
   const messages = choices.map((choice) => choice['message'] as Json);
   if (messages.reduce((bytes, message) => bytes + textBytes(message) - runDiscountOf(message), 0) <= bytesMax) return null;

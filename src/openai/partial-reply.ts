@@ -17,7 +17,7 @@ const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]
  */
 export function partialReply({ callId, created, service, budget }: ReplyContext, bytes: Buffer): Produced {
   const texts: string[] = [];
-  let room = outputBytesMax(budget.completionTokensMax);
+  let room = outputBytesMax(budget);
   let outputBytes = 0;
   // Some servers give the reasoning under both of its names: it is one text.
   const reasoning = new Set<string>();

@@ -63,7 +63,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   reply['object'] = 'chat.completion';
   if (typeof reply['created'] !== 'number') reply['created'] = context.created;
   reply['model'] = context.service;
-  const cut = cutChoices(choices as Json[], outputBytes, context.budget.completionTokensMax);
+  const cut = cutChoices(choices as Json[], outputBytes, context.budget);
   const { id, object, created, model } = reply;
   const body = cut === null ? reply : { id, object, created, model, choices: cut };
   return {

@@ -157,7 +157,8 @@ describe('tollgate provide --validate', () => {
   it('tries out what a right file names, and shows it as a table without secrets', async () => {
     const script = join(import.meta.dirname, '../support/stdio-mcp-server.ts');
     const tool = `[[tools]]\nname = "mine/tool"\ndisplay_name = "Mine: Tool"\nprovider_name = "Mine"\ncommand = "${process.execPath}"\nargs = ["${script}"]\nenv = { KEY = "std::env::TOOL" }\n[tools.pricing]\nper_call = 0.001\n`;
-    provider.instruct({}, { usage: 'none' });
+    // The first answer is whole; the stream comes beside what is asked of the cap.
+    provider.instruct({}, { usage: 'none' }, { usage: 'none' }, { usage: 'none' });
     const { code, output } = await place.run(['provide', '--config', await file({ more: tool }), '--validate'], env);
     expect(output).toContain('✓ provider.toml\n');
     expect(output).toContain('✓ model     mine/one  by Mine  prompt 1/1M, completion 2/1M');
@@ -165,6 +166,7 @@ describe('tollgate provide --validate', () => {
     // The stand-in of a router has no ping.
     expect(output).toMatch(/^✗ router +\S+ +\d+ ms {2}answers with status 404/m);
     expect(output).toMatch(/^✓ model +mine\/one +\d+ ms {2}answers, usage \d+ \+ 1 tokens$/m);
+    expect(output).toMatch(/^  ! the most tokens of an answer are not known: write params\.max_output_tokens/m);
     expect(output).toMatch(/^✗ model +mine\/one, streamed +\d+ ms {2}streaming: .* no usage/m);
     expect(output).toMatch(/^✓ tool +mine\/tool +\d+ ms {2}3 tools$/m);
     expect(output).not.toContain('canary');

@@ -46,12 +46,34 @@ describe('the estimate of a chat call', () => {
     expect(budget(body({ max_tokens: 7 })).completionCap).toBe(7);
     expect(budget(body({ max_tokens: 9, max_completion_tokens: 8 })).completionCap).toBe(8);
     expect(budget(body()).completionCap).toBe(1000);
-    expect(budget(body(), makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe(8192 - 91);
-    // A prompt whose bound fills the context is likely a quarter of it.
+    const boundless = makeOffer({ model: { maxOutputTokens: null } });
+    expect(budget(body(), boundless).completionCap).toBe(8192 - Math.ceil((4 + 7) / 4));
+    // Four bytes a token are likely.
     const long = body({ messages: [{ role: 'user', content: 'x'.repeat(8188) }] });
-    expect(budget(long, makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe((8192 - 2048) / 2);
+    expect(budget(long, boundless).completionCap).toBe(8192 - 2048);
     const endless = body({ messages: [{ role: 'user', content: 'x'.repeat(100_000) }] });
-    expect(budget(endless, makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe(1);
+    expect(budget(endless, boundless).completionCap).toBe(8192 / 8);
+  });
+
+  it('cuts a cap to what the model gives, and to what the context leaves', () => {
+    expect(budget(body({ max_tokens: 32_000 }))).toMatchObject({ completionCap: 1000, keptBy: 'provider' });
+    expect(budget(body({ max_completion_tokens: 32_000, n: 2 }))).toMatchObject({ completionCap: 1000, completionTokensMax: 2000 });
+    expect(budget(body({ max_tokens: 8192 }), makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe(8192 - 3);
+  });
+
+  it.each([
+    // What the client asked for is sent, where anything can be.
+    [{ max_tokens: 7 }, {}, 'provider'],
+    [{ max_tokens: 7 }, { maxOutputTokens: null }, 'provider'],
+    [{ max_tokens: 7 }, { cap: 'max_completion_tokens' }, 'provider'],
+    [{ max_tokens: 7 }, { cap: 'none' }, 'gateway'],
+    // Of the model's own bound: where it fits beside the longest that the prompt can be.
+    [{}, {}, 'provider'],
+    [{}, { contextLength: 1050 }, 'model'],
+    [{}, { maxOutputTokens: null }, 'model'],
+    [{}, { cap: 'none' }, 'model'],
+  ] as const)('with %j at %j its cap is kept by the %s', (asked, model, keptBy) => {
+    expect(budget(body(asked), makeOffer({ model })).keptBy).toBe(keptBy);
   });
 
   it('counts every completion and every image', () => {
@@ -74,16 +96,13 @@ describe('the estimate of a chat call', () => {
 describe('a request that a model cannot serve', () => {
   const refusal = (request: ChatBody, offer = makeOffer()) => {
     try {
-      checkFits(request, measurePrompt(request), offer);
+      checkFits(measurePrompt(request), offer);
       return null;
     } catch (error) {
       return error as GatewayError;
     }
   };
   it.each([
-    [body({ max_tokens: 1001 }), undefined, 'max_tokens', 'max_tokens is 1001, but acme/small gives at most 1000 tokens'],
-    [body({ max_completion_tokens: 1001 }), undefined, 'max_completion_tokens', 'at most 1000'],
-    [body({ max_tokens: 8193 }), { maxOutputTokens: null }, 'max_tokens', 'at most 8192'],
     [body({ messages: [{ role: 'user', content: [picture] }] }), undefined, 'messages', 'takes no image input; it takes text'],
     [
       body({ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }),
@@ -98,7 +117,7 @@ describe('a request that a model cannot serve', () => {
   });
 
   it('is none when the model can', () => {
-    expect(refusal(body({ max_tokens: 1000 }))).toBeNull();
+    expect(refusal(body({ max_tokens: 32_000 }))).toBeNull();
     expect(
       refusal(body({ messages: [{ role: 'user', content: [picture] }] }), makeOffer({ model: { inputModalities: ['text', 'image'] } })),
     ).toBeNull();

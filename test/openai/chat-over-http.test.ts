@@ -108,7 +108,12 @@ describe('a chat call that is refused', () => {
     ['too large a body', { ...ask, user: 'x'.repeat(200_000) }, {}, { status: 413, type: 'payload_too_large' }],
     ['another content type', ask, { 'content-type': 'text/plain' }, { status: 400, type: 'invalid_request' }],
     ['a compressed body', ask, { 'content-encoding': 'gzip' }, { status: 400, param: 'content-encoding' }],
-    ['more tokens than the model gives', { ...ask, max_tokens: 5_000 }, {}, { status: 422, type: 'unprocessable', param: 'max_tokens' }],
+    [
+      'what the model does not take',
+      { ...ask, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] }] },
+      {},
+      { status: 422, type: 'unprocessable', param: 'messages' },
+    ],
   ])('for %s', async (_name, body, headers, wanted) => {
     await start();
     const response = await gateway.post(body, headers);

@@ -81,7 +81,10 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [{ ...valid, provider: { order: 'acme' } }, 'provider.order', 'an array of at most 64'],
   [{ ...valid, provider: { sort: 'beauty' } }, 'provider.sort', 'one of price, latency, throughput, not "beauty"'],
   [{ ...valid, provider: { allow_fallbacks: 1 } }, 'provider.allow_fallbacks', 'true or false'],
-  [{ ...valid, provider: { max_price: { request: 1 } } }, 'provider.max_price.request', 'is not known here; known are prompt, completion, image'],
+  [{ ...valid, provider: { max_price: { request: 1 } } }, 'provider.max_price.request', 'is not known here. Known are prompt, completion, image'],
+  [{ ...valid, provider: { max_prices: { prompt: 1 } } }, 'provider.max_prices', 'is not known here; did you mean max_price? Known are order, only'],
+  [{ ...valid, provider: { oder: ['a'] } }, 'provider.oder', 'is not known here; did you mean order?'],
+  [{ ...valid, provider: { data_collection: 'deny' } }, 'provider.data_collection', 'is not known here. Known are order, only, ignore'],
 ];
 
 const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
@@ -157,7 +160,6 @@ const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
         allow_fallbacks: false,
         sort: 'price',
         max_price: { prompt: 1, completion: '2.5', image: null },
-        zdr: true,
       },
     },
   ],

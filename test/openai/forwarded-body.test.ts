@@ -48,10 +48,10 @@ describe('what is sent to the provider', () => {
   it.each([
     [{ max_tokens: 7 }, { max_tokens: 7 }],
     [{ max_completion_tokens: 7 }, { max_completion_tokens: 7 }],
-    [
-      { max_completion_tokens: 9, max_tokens: 7 },
-      { max_completion_tokens: 7, max_tokens: 7 },
-    ],
+    // Services refuse to be sent both.
+    [{ max_completion_tokens: 9, max_tokens: 7 }, { max_tokens: 7 }],
+    [{ max_completion_tokens: 7, max_tokens: 9 }, { max_tokens: 7 }],
+    [{ max_tokens: 32_000 }, { max_tokens: 1000 }],
     [{ max_tokens: null }, { max_tokens: 1000 }],
   ])('passes the cap down under the client’s name for it: %j', (asked, wanted) => {
     const { max_tokens, max_completion_tokens } = forwarded({ ...valid, ...asked });
@@ -59,6 +59,20 @@ describe('what is sent to the provider', () => {
       ...(max_tokens === undefined ? {} : { max_tokens }),
       ...(max_completion_tokens === undefined ? {} : { max_completion_tokens }),
     }).toEqual(wanted);
+  });
+
+  it.each([
+    ['max_tokens', { max_completion_tokens: 7 }, { max_tokens: 7 }],
+    ['max_completion_tokens', { max_tokens: 7 }, { max_completion_tokens: 7 }],
+    ['max_completion_tokens', {}, { max_completion_tokens: 1000 }],
+    ['none', { max_tokens: 7 }, {}],
+    ['none', {}, {}],
+  ] as const)('with cap = "%s" the cap has that name alone: %j', (cap, asked, wanted) => {
+    expect(forwarded({ ...valid, ...asked }, makeOffer({ model: { cap } }))).toEqual({ ...valid, model: 'upstream-small', ...wanted });
+  });
+
+  it('has no cap where the client gave none and the model declares none', () => {
+    expect(forwarded(valid, makeOffer({ model: { maxOutputTokens: null } }))).toEqual({ ...valid, model: 'upstream-small' });
   });
 
   it('is what was checked, where keys are doubled', () => {

@@ -34,29 +34,42 @@ describe('a published field', () => {
     logit_bias: { 5: 1 },
     seed: 3,
     top_k: 40,
-    reasoning: { effort: 'high', x: [1] },
+    reasoning_effort: 'high',
     thinking: { type: 'enabled' },
   };
 
   it.each(EVERY_OFFER)('goes to every offer as it came', (offer) => {
     expect(sent(offer, values)).toEqual({ body: { ...OURS, ...values }, dropped: [] });
-    const special = [
-      'model',
-      'messages',
-      'max_tokens',
-      'max_completion_tokens',
-      'stream',
-      'stream_options',
-      'n',
-      'tools',
-      'tool_choice',
-      'user',
-      'stop',
-    ];
+    const special = ['model', 'messages', 'stream', 'n', 'tools', 'tool_choice', 'user', 'stop'];
     for (const field of PUBLISHED) {
-      if (special.includes(field) || field.endsWith('_penalty') || ['temperature', 'top_p', 'thinking_budget'].includes(field)) continue;
+      if (special.includes(field) || field.endsWith('_penalty') || ['temperature', 'top_p'].includes(field)) continue;
       expect(sent(offer, { [field]: 'as it came' }), field).toEqual({ body: { ...OURS, [field]: 'as it came' }, dropped: [] });
     }
+  });
+});
+
+describe('reasoning, the word of another router,', () => {
+  const NOT_LISTED = [own(), own([]), dialledIn(), dialledIn(['n_predict'])];
+
+  it('goes as it came to an offer that lists it, or that says it takes all', () => {
+    for (const offer of [own('all'), own(['reasoning']), dialledIn('all'), dialledIn(['reasoning'])])
+      expect(sent(offer, { reasoning: { effort: 'high', x: [1] } })).toEqual({
+        body: { ...OURS, reasoning: { effort: 'high', x: [1] } },
+        dropped: [],
+      });
+  });
+
+  it.each([
+    [{ reasoning: { effort: 'high' } }, { reasoning_effort: 'high' }, []],
+    [{ reasoning: { effort: 'low', exclude: true, max_tokens: 5 } }, { reasoning_effort: 'low' }, ['reasoning.exclude', 'reasoning.max_tokens']],
+    [{ reasoning: { enabled: true } }, {}, ['reasoning.enabled']],
+    [{ reasoning: { effort: 3 } }, {}, ['reasoning.effort']],
+    [{ reasoning: { effort: 'high' }, reasoning_effort: 'high' }, { reasoning_effort: 'high' }, []],
+    [{ reasoning: { effort: 'high' }, reasoning_effort: 'low' }, { reasoning_effort: 'low' }, ['reasoning.effort']],
+    [{ reasoning: 'much' }, {}, ['reasoning']],
+    [{ reasoning: null }, {}, []],
+  ])('of %j becomes %j elsewhere', (asked, fields, dropped) => {
+    for (const offer of NOT_LISTED) expect(sent(offer, asked)).toEqual({ body: { ...OURS, ...fields }, dropped });
   });
 });
 
@@ -165,7 +178,7 @@ describe('a field that makes more output than is priced', () => {
 
   it('reasoning is at most the cap', () => {
     expect(
-      sent(dialledIn(), {
+      sent(dialledIn(['reasoning']), {
         reasoning: { effort: 'low', max_tokens: 20_000 },
         thinking: { type: 'enabled', budget_tokens: 20_000 },
         thinking_budget: 9_999,
@@ -176,7 +189,7 @@ describe('a field that makes more output than is priced', () => {
       thinking: { type: 'enabled', budget_tokens: 10 },
       thinking_budget: 10,
     });
-    expect(sent(dialledIn(), { reasoning: { max_tokens: 7 } }).body['reasoning']).toEqual({ max_tokens: 7 });
+    expect(sent(dialledIn('all'), { reasoning: { max_tokens: 7 } }).body['reasoning']).toEqual({ max_tokens: 7 });
   });
 });
 

@@ -31,6 +31,24 @@ describe('keep-alive', () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
+  it('beats earlier where that is asked for, and as ever after that', () => {
+    vi.useFakeTimers();
+    const keepAlive = createKeepAlive(15_000);
+    let beats = 0;
+    const stream = createSilent(() => void (beats += 1));
+    keepAlive.watch(stream);
+    keepAlive.within(stream, 5_000);
+    vi.advanceTimersByTime(4_999);
+    expect(beats).toBe(0);
+    vi.advanceTimersByTime(1);
+    expect(beats).toBe(1);
+    vi.advanceTimersByTime(14_999);
+    expect(beats).toBe(1);
+    vi.advanceTimersByTime(1);
+    expect(beats).toBe(2);
+    keepAlive.forget(stream);
+  });
+
   it('is a comment between events', async () => {
     const rest = gate();
     const gateway = await startGateway({

@@ -4,7 +4,7 @@ import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
 import { outputBytesMax } from '../../src/openai/output-bound.ts';
 import { chunkOf, CONTEXT, delta, events, feed, textOf } from './support/replies.ts';
 
-const contextOf = (tokens: number) => ({ ...CONTEXT, budget: { promptTokensMax: 500, completionCap: tokens, completionTokensMax: tokens } });
+const contextOf = (tokens: number) => ({ ...CONTEXT, budget: { ...CONTEXT.budget, completionCap: tokens, completionTokensMax: tokens } });
 const usageOf = (tokens: number) => ({ prompt_tokens: 12, completion_tokens: tokens, total_tokens: 12 + tokens });
 const JSON_HEAD = { 'content-type': 'application/json' };
 
@@ -21,10 +21,15 @@ function streamed(words: readonly string[], tokens: number, parseAll = false, ke
 
 describe('the most bytes that a completion can have', () => {
   it('is near its cap: one of the longest tokens for a cap of one, and no constant on top of many', () => {
-    expect(outputBytesMax(1)).toBe(128);
-    expect(outputBytesMax(10)).toBe(1_280);
-    expect(outputBytesMax(100)).toBe(100 * 16 + 16 * 112);
-    expect(outputBytesMax(100_000) / 100_000).toBeLessThan(16.1);
+    const most = (tokens: number) => outputBytesMax(contextOf(tokens).budget);
+    expect(most(1)).toBe(128);
+    expect(most(10)).toBe(1_280);
+    expect(most(100)).toBe(100 * 16 + 16 * 112);
+    expect(most(100_000) / 100_000).toBeLessThan(16.1);
+  });
+
+  it('is the average of so many tokens where the gateway alone keeps the cap', () => {
+    expect(outputBytesMax({ completionTokensMax: 10, keptBy: 'gateway' })).toBe(40);
   });
 });
 

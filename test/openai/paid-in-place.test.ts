@@ -176,7 +176,7 @@ test('what is refused for another reason is never paid', async () => {
     [{ model: MODEL }, 400],
     ['{', 400],
     [ask('hello', { model: 'no/such' }), 404],
-    [ask('hello', { max_tokens: 1_000_000 }), 422],
+    [ask('hello', { messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }), 422],
   ] as const)
     expect((await post(body, pay({ wallet: 'careful' }))).status).toBe(status);
   expect((await post(ask('hello'), { 'payment-signature': 'no base64!' })).status).toBe(400);

@@ -37,7 +37,7 @@ describe('what there is of a whole reply that was cut', () => {
 
   it('gives out no more than the tokens that were asked for can be', () => {
     const { body, outputBytes } = read(`{"content":"${'x'.repeat(100_000)}","content":"more`);
-    expect(JSON.stringify(body).length).toBeLessThan(outputBytesMax(1_000) + 500);
+    expect(JSON.stringify(body).length).toBeLessThan(outputBytesMax(CONTEXT.budget) + 500);
     expect(outputBytes).toBe(100_004);
   });
 

@@ -130,7 +130,7 @@ describe('a stream that is cut', () => {
 });
 
 describe('a stream that runs past its budget', () => {
-  const context = { ...CONTEXT, budget: { promptTokensMax: 500, completionCap: 10, completionTokensMax: 10 } };
+  const context = { ...CONTEXT, budget: { ...CONTEXT.budget, completionCap: 10, completionTokensMax: 10 } };
 
   it('is stopped once it is longer than its tokens can be', () => {
     const reader = createChatStreamReader(context);

@@ -81,17 +81,21 @@ it.each([
   expect(results[1]).toMatchObject({ kind: 'router', ok: false, detail: expect.stringMatching(wrong) });
 });
 
+/** A model whose file says all of its cap. */
+const declared = (at: string) => modelAt('m', at, undefined, { cap: 'max_tokens', maxOutputTokens: 64 });
+
 describe('a model', () => {
-  it('is asked twice, for one token, whole and streamed', async () => {
-    expect(await details(modelAt('m', provider.url))).toEqual(
+  it('is asked for one token, whole and streamed, and for what its file says it gives', async () => {
+    expect(await details(declared(provider.url))).toEqual(
       ['✓ answers, usage 2 + 1 tokens', '✓ streams, usage 2 + 1 tokens'].map((text) =>
         expect.stringMatching(text.replace('+', '\\+').replace('2', '\\d+')),
       ),
     );
-    expect(provider.log.map(({ body }) => body)).toMatchObject([
-      { model: 'test/model', max_tokens: 1 },
-      { model: 'test/model', max_tokens: 1, stream: true, stream_options: { include_usage: true } },
-    ]);
+    const asked = provider.log.map(({ body }) => body as Record<string, unknown>);
+    expect(asked).toHaveLength(3);
+    expect(asked[0]).toMatchObject({ model: 'test/model', max_tokens: 1 });
+    expect(asked).toContainEqual(expect.objectContaining({ max_tokens: 1, stream: true, stream_options: { include_usage: true } }));
+    expect(asked).toContainEqual(expect.objectContaining({ max_tokens: 64 }));
     for (const { headers } of provider.log) expect(headers.authorization).toBe('Bearer upstream-key-canary');
   });
 
@@ -112,8 +116,8 @@ describe('a model', () => {
     [{ usage: 'no-total' }, null, null],
     [{ lineEnd: 'crlf' }, null, null],
   ] as const)('that %o', async (behaviour, whole, streamed) => {
-    provider.instruct(behaviour, behaviour);
-    const { results } = await probe([modelAt('m', provider.url)]);
+    provider.instruct(behaviour, behaviour, behaviour);
+    const { results } = await probe([declared(provider.url)]);
     for (const [index, wrong] of [whole, streamed].entries()) {
       const { ok, detail } = results[index + 2]!;
       expect([ok, detail]).toEqual(
@@ -124,7 +128,7 @@ describe('a model', () => {
 
   it('that does not stream at all', async () => {
     answer = (_request, response) => json(response, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } });
-    expect(await details(modelAt('m', url))).toEqual([
+    expect(await details(declared(url))).toEqual([
       '✓ answers, usage 1 + 1 tokens',
       '✗ streaming: the content type is application/json; right is text/event-stream',
     ]);

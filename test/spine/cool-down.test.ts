@@ -132,8 +132,8 @@ test('who cannot pay, or asks for what is not there, does not use up the one try
   const statuses = [];
   for (const [more, headers] of [
     [{}, poor],
-    [{ max_tokens: 1_000_000 }, {}],
-    [{ models: ['test/unknown'] }, {}],
+    [{ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, {}],
+    [{ provider: { only: ['nobody'] } }, {}],
   ] as const)
     statuses.push((await spine.post('/chat/completions', ask('hello', { model: 'test/alone', ...more }), headers)).status);
   expect(statuses).toEqual([402, 422, 404]);

@@ -49,14 +49,51 @@ test('a model that is named twice is tried once', async () => {
   expect(spine.provider.log.length).toBe(seen + 1);
 });
 
-test('a fallback that does not exist is said at once', async () => {
-  const response = await spine.post('/chat/completions', ask('hello', { models: ['test/nowhere'] }));
-  expect(response.status).toBe(404);
-  expect(await response.json()).toMatchObject({ error: { type: 'invalid_model', message: 'Model not found: test/nowhere' } });
+test.each([
+  [{ model: 'test/nowhere', models: ['test/model'] }],
+  [{ model: 'test/model', models: ['test/nowhere'] }],
+  [{ model: undefined, models: ['test/nowhere', 'test/model'] }],
+  [{ model: undefined, models: ['test/model'] }],
+  [{ model: null, models: ['test/model', 'test/dear'] }],
+])('a model that nobody offers is skipped, and models without model is enough: %j', async (names) => {
+  const response = await spine.post('/chat/completions', ask('hello', names));
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ model: 'test/model' });
+});
+
+test('where nobody offers any of them, the first is said', async () => {
+  for (const names of [
+    { model: 'test/nowhere', models: ['test/neither'] },
+    { model: undefined, models: ['test/nowhere'] },
+  ]) {
+    const response = await spine.post('/chat/completions', ask('hello', names));
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: { type: 'invalid_model', message: 'Model not found: test/nowhere' } });
+  }
+});
+
+test('without any model, model is asked for', async () => {
+  for (const [names, error] of [
+    [{ model: undefined }, { param: 'model', message: expect.stringMatching(/^model is required: the name of a model/) as string }],
+    [{ model: undefined, models: [] }, { param: 'model' }],
+    [{ model: undefined, models: [3] }, { param: 'models[0]' }],
+    [{ model: 3, models: ['test/model'] }, { param: 'model' }],
+  ] as const) {
+    const response = await spine.post('/chat/completions', ask('hello', names));
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error });
+  }
 });
 
 test('a first choice that cannot do what is asked gives way to a fallback that can', async () => {
-  const response = await spine.post('/chat/completions', ask('hello !tokens:20', { model: 'test/small', max_tokens: 30, models: ['test/model'] }));
+  const content = [
+    { type: 'text', text: 'hello !tokens:20' },
+    { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+  ];
+  const response = await spine.post(
+    '/chat/completions',
+    ask('', { model: 'test/small', messages: [{ role: 'user', content }], models: ['test/model'] }),
+  );
   expect(response.status).toBe(200);
   expect(await response.json()).toMatchObject({ model: 'test/model', usage: { completion_tokens: 20 } });
 });

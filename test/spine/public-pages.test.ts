@@ -165,9 +165,11 @@ describe('/openapi.json', () => {
   test('the body that it describes is the body that is checked', () => {
     const schema = document.paths['/api/v1/chat/completions']!['post']!.requestBody!.content['application/json']!.schema as {
       required: string[];
+      anyOf: { required: string[] }[];
       properties: Record<string, { maximum?: number }>;
     };
-    expect(schema.required).toEqual(['model', 'messages']);
+    expect(schema.required).toEqual(['messages']);
+    expect(schema.anyOf.map(({ required }) => required)).toEqual([['model'], ['models']]);
     expect(schema.properties['temperature']!.maximum).toBe(2);
     expect(schema.properties['presence_penalty']!.maximum).toBe(2);
   });

@@ -1,5 +1,6 @@
 import { createProxy, type Proxy, type ProxyOptions } from '../../src/provide/proxy.ts';
 import { createLog } from '../../src/provide/log.ts';
+import type { ModelFacts } from '../../src/gateway/model-facts.ts';
 import type { CommandTarget, ServiceConfig, Target } from '../../src/gateway/config.ts';
 import { seededRandom } from './provider/random.ts';
 
@@ -63,8 +64,15 @@ export function runProxy({ url, services, options = {} }: ProxySetting): Running
 const FIELDS = { displayName: 'One', providerName: 'Mine', description: '', variants: {} };
 const at = (url: string, apiKey: string | null): Target => ({ kind: 'http', url, apiKey });
 
-export function modelAt(name: string, url: string, apiKey: string | null = 'upstream-key-canary'): ServiceConfig {
-  const model = { upstreamModel: 'test/model', contextLength: 8_192, maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] };
+export function modelAt(name: string, url: string, apiKey: string | null = 'upstream-key-canary', facts: Partial<ModelFacts> = {}): ServiceConfig {
+  const model = {
+    upstreamModel: 'test/model',
+    contextLength: 8_192,
+    maxOutputTokens: null,
+    inputModalities: ['text'],
+    outputModalities: ['text'],
+    ...facts,
+  };
   return { service: { ...FIELDS, name, primitive: 'model', rates: { prompt: 1_000_000n, completion: 1_000_000n }, model }, target: at(url, apiKey) };
 }
 

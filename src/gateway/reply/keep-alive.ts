@@ -10,6 +10,8 @@ export interface Silent {
 
 export interface KeepAlive {
   watch(stream: Silent): void;
+  /** The next beat comes within so many milliseconds, where nothing is written before. */
+  within(stream: Silent, ms: number): void;
   forget(stream: Silent): void;
 }
 
@@ -48,6 +50,9 @@ export function createKeepAlive(silenceMs: number, tickMs: number = Math.min(TIC
       if (stream.place !== -1) return;
       stream.place = streams.push(stream) - 1;
       timer ??= setInterval(tick, tickMs).unref();
+    },
+    within(stream, ms) {
+      stream.quietTicks = Math.max(stream.quietTicks, ticksMax - Math.max(1, Math.floor(ms / tickMs)));
     },
     forget(stream) {
       const { place } = stream;

@@ -13,7 +13,7 @@ import {
   type Speaker,
 } from '#gateway';
 import { maxCostOf } from '../max-cost.ts';
-import type { OpenChat } from '../chat-reply.ts';
+import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody } from '../chat-schema.ts';
 import { sessionOf, toPreferences, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
 import { chatFrames } from './chat-frames.ts';
@@ -39,7 +39,6 @@ export function openBridged(
   const ask = toAsk(body, { primitive: speaker.primitive, session: ownSession(context.caller, sessionOf(body, context.headers)), limits });
   const maxCost = maxCostOf(body);
   const { caller, payment, requestId } = context;
-  const unpaid = () => payment?.receipt === null;
   const traceparent = context.headers['traceparent'];
 
   return async (callId, gone) => {
@@ -58,7 +57,13 @@ export function openBridged(
       ...(body.provider ? { preferences: toPreferences(body.provider) } : {}),
     };
     const call = await pipeline.prepare(capCost(request, maxCost), callId);
-    const about = { id: call.id, model: body.model, stream: ask.stream, startedAt: call.startedAt, slow: true, unpaid };
+    const about: ReplyAbout = {
+      id: call.id,
+      model: body.model,
+      stream: ask.stream,
+      startedAt: call.startedAt,
+      unpaid: () => serving === null,
+    };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return { about, frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }) };
   };
@@ -75,7 +80,11 @@ const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
 function watched(native: Exchange | Conversation, served: (offer: Offer) => void): Exchange | Conversation {
   if (!('converse' in native))
     return {
-      request: (offer) => native.request(offer),
+      request(offer) {
+        served(offer);
+        return native.request(offer);
+      },
+      reform: (offer, status, body) => native.reform?.(offer, status, body) ?? false,
       reader(offer) {
         served(offer);
         return native.reader(offer);

@@ -1,8 +1,9 @@
-import { type Catalog, type Config, GatewayError, type MicroUsd, type Pipeline, type Runs, type Speaker } from '#gateway';
+import { type Catalog, type Config, GatewayError, type MicroUsd, type Pipeline, resolveAny, type Runs, type Speaker } from '#gateway';
 import type { ChatExchange } from '../chat-exchange.ts';
-import type { OpenChat } from '../chat-reply.ts';
+import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
 import { TOOL_ROUNDS_DEFAULT, type ChatBody, type ChatTool } from '../chat-schema.ts';
 import { toCall, type ChatContext } from '../chat-to-call.ts';
+import { modelsAsked } from '../models-asked.ts';
 import { runBudget } from './run-budget.ts';
 import { resolveServerTools, type ToolFacts } from './server-tools.ts';
 import { runFrames } from './run-frames.ts';
@@ -42,9 +43,17 @@ export function openToolLoop({ pipeline, config, deps, mcp, onError }: ToolLoopO
     for (const { service } of resolved.named.values()) authorise(context, deps.catalog.resolve(service, 'tool').service);
     const first: ChatBody = { ...body, tools: [...resolved.all] };
     const budget = runBudget(first, { catalog: deps.catalog, tools: resolved.named.values(), rounds, costMax: deps.budgetMax });
-    const { service } = deps.catalog.resolve(body.model, 'model');
+    const { service } = resolveAny(deps.catalog, modelsAsked(body), 'model')[0]!;
     let turn: ChatExchange | null = null;
-    const about = { id: callId, model: service, stream: body.stream === true, startedAt: context.now, dropped: () => turn?.dropped ?? [] };
+    const about: ReplyAbout = {
+      id: callId,
+      model: service,
+      stream: body.stream === true,
+      startedAt: context.now,
+      unpaid: () => turn?.asked !== true,
+      dropped: () => turn?.dropped ?? [],
+      maxTokens: () => turn?.maxTokens ?? null,
+    };
     const onTurn = (exchange: ChatExchange) => void (turn = exchange);
     const frames = runFrames(
       { pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, onTurn, onError },

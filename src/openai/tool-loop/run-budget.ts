@@ -1,7 +1,8 @@
-import { type Catalog, cost, GatewayError, type MicroUsd, type Offer } from '#gateway';
+import { type Catalog, cost, GatewayError, type MicroUsd, type Offer, resolveAny } from '#gateway';
 import { chatBudget, checkFits, toUsage } from '../chat-budget.ts';
 import type { ChatBody } from '../chat-schema.ts';
 import { maxCostOf } from '../max-cost.ts';
+import { modelsAsked } from '../models-asked.ts';
 import { measurePrompt } from '../prompt-size.ts';
 import type { ServerTool } from './server-tools.ts';
 
@@ -32,10 +33,10 @@ function turnCost(body: ChatBody, catalog: RunBudgetOptions['catalog']): MicroUs
   const size = measurePrompt(body);
   let most: MicroUsd | null = null;
   let unfit: GatewayError | null = null;
-  for (const target of [body.model, ...(body.models ?? [])])
-    for (const offer of catalog.resolve(target, 'model').offers) {
+  for (const { offers } of resolveAny(catalog, modelsAsked(body), 'model'))
+    for (const offer of offers) {
       try {
-        checkFits(body, size, offer);
+        checkFits(size, offer);
         most = max(most ?? 0n, cost(offer.price.rates, toUsage(chatBudget(body, size, offer), size)));
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;

@@ -1,32 +1,41 @@
 import type { HttpTarget, Service } from '#gateway/wire';
 import { ask, jsonObject, mustSucceed } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
+import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-cap.ts';
 
 type ModelService = Extract<Service, { primitive: 'model' }>;
 
 /** A model answers one small chat, whole and streamed, and says each time what it used. */
 export function modelChecks(service: ModelService, target: HttpTarget): readonly Check[] {
   const { upstreamModel, outputModalities } = service.model;
+  let first: Promise<FirstAnswer> | null = null;
   if (!outputModalities.includes('text')) {
     return [{ kind: 'model', name: service.name, run: async () => 'not asked: it does not answer with text' }];
   }
-  const chat = async (more: object) => {
-    const body = { model: upstreamModel, messages: [{ role: 'user', content: 'hello' }], max_tokens: 1, ...more };
-    const answer = await ask({ method: 'POST', url: `${target.url}/chat/completions`, apiKey: target.apiKey, body });
-    mustSucceed(answer);
-    return answer;
+  const chat: Chat = (more) => {
+    const body = { model: upstreamModel, messages: [{ role: 'user', content: 'hello' }], ...more };
+    return ask({ method: 'POST', url: `${target.url}/chat/completions`, apiKey: target.apiKey, body });
   };
+  // Both checks need to know by which name the cap goes.
+  const answered = () => (first ??= firstAnswer(chat, service.model));
   return [
     {
       kind: 'model',
       name: service.name,
-      run: async () => `answers, ${usageOf(jsonObject((await chat({})).text, 'the answer'), 'the answer')}`,
+      async run() {
+        const answer = await answered();
+        const usage = usageOf(jsonObject(answer.text, 'the answer'), 'the answer');
+        return { detail: `answers, ${usage}`, advice: await adviceOnCap(chat, answer, service.model) };
+      },
     },
     {
       kind: 'model',
       name: `${service.name}, streamed`,
       async run() {
-        const { headers, text } = await chat({ stream: true, stream_options: { include_usage: true } });
+        const { cap } = await answered();
+        const answer = await chat({ ...cap, stream: true, stream_options: { include_usage: true } });
+        mustSucceed(answer);
+        const { headers, text } = answer;
         const type = String(headers['content-type'] ?? 'none');
         if (!type.startsWith('text/event-stream')) throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
         return `streams, ${usageOf(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;

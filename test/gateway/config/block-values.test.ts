@@ -91,6 +91,20 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
     'pricing.completion': { toml: '1', wrong: ['-1', '10_001', '0.0009'], of: ({ service }) => service.rates.completion, is: 1_000_000n },
     'pricing.image': { toml: '1', wrong: ['-1', '101'], of: ({ service }) => service.rates.image, is: 1_000_000_000_000n, fallback: undefined },
     'params.model': { ...model, of: ({ service }) => service.primitive === 'model' && service.model.upstreamModel },
+    'params.cap': {
+      toml: '"max_completion_tokens"',
+      wrong: ['3', '"max-tokens"', '""'],
+      of: ({ service }) => service.primitive === 'model' && service.model.cap,
+      is: 'max_completion_tokens',
+      fallback: undefined,
+    },
+    'params.max_output_tokens': {
+      toml: '98',
+      wrong: ['0', '131_073', '"1"'],
+      of: ({ service }) => service.primitive === 'model' && service.model.maxOutputTokens,
+      is: 98,
+      fallback: null,
+    },
     'params.forward': {
       toml: '["top_n_sigma", "top_n_sigma"]',
       wrong: ['"some"', '3', '[3]', '["a b"]', '[""]', '["__proto__ "]', `[${Array.from({ length: 65 }, (_, n) => `"f${n}"`).join(',')}]`],

@@ -67,6 +67,21 @@ describe('a [[models]] block', () => {
     expect(problemsOf(modelBlock({ context_length: '100', max_output_tokens: '101' }))).toMatchObject([{ key: 'models[0].max_output_tokens' }]);
   });
 
+  test('takes the bound of an answer by either name, and by both where they are the same', () => {
+    for (const changes of [
+      { 'params.max_output_tokens': '7' },
+      { max_output_tokens: '7' },
+      { max_output_tokens: '7', 'params.max_output_tokens': '7' },
+    ] as const)
+      expect(configOf(changes).service).toMatchObject({ model: { maxOutputTokens: 7 } });
+    expect(problemsOf(modelBlock({ max_output_tokens: '7', 'params.max_output_tokens': '8' }))).toMatchObject([
+      { key: 'models[0].max_output_tokens', wrong: 'is 7, but params.max_output_tokens is 8' },
+    ]);
+    expect(problemsOf(modelBlock({ context_length: '100', 'params.max_output_tokens': '101' }))).toMatchObject([
+      { key: 'models[0].params.max_output_tokens' },
+    ]);
+  });
+
   test.each([
     ['context_length', '0'],
     ['context_length', '100_000_001'],

@@ -13,7 +13,8 @@ const FULL = [
   block('models', {
     description: '"One.\\nTwo."',
     context_length: '1000',
-    max_output_tokens: '10',
+    'params.max_output_tokens': '10',
+    'params.cap': '"max_completion_tokens"',
     input_modalities: '["text", "image"]',
     'pricing.prompt': '0.001',
     'pricing.completion': '10_000',

@@ -10,3 +10,9 @@ export function droppedHeader({ dropped }: { readonly dropped?: () => readonly s
   if (names.length > NAMES_MAX) shown.push('...');
   return { 'x-tollgate-dropped': shown.join(', ') };
 }
+
+/** The header that tells the cap that a completion was kept to, where that is less than the request asked for; nothing where it is not. */
+export function maxTokensHeader({ maxTokens }: { readonly maxTokens?: () => number | null }): Readonly<Record<string, string>> {
+  const tokens = maxTokens?.() ?? null;
+  return tokens === null ? {} : { 'x-max-tokens': String(tokens) };
+}

@@ -1,0 +1,29 @@
+import type { CapName, Offer } from '#gateway';
+
+/** How an offer takes the cap of a completion. */
+export interface TakenCap {
+  /** The name that it takes; `none`: it takes none; null where nobody knows, so that the client's name is tried. */
+  readonly name: CapName | null;
+  /** Most tokens of one completion that it gives; null where nobody knows. */
+  readonly bound: number | null;
+}
+
+/** What refusals have shown. An offer that is registered anew is a new object, and is learnt anew. */
+const learnt = new WeakMap<Offer, Partial<TakenCap>>();
+
+/** What the offer's block says, corrected by what its refusals have shown. */
+export function takenCap(offer: Offer): TakenCap {
+  const { cap = null, maxOutputTokens } = offer.model!;
+  const shown = learnt.get(offer);
+  if (shown === undefined) return { name: cap, bound: maxOutputTokens };
+  const bound = shown.bound ?? null;
+  return {
+    name: shown.name ?? cap,
+    bound: bound === null || maxOutputTokens === null ? (bound ?? maxOutputTokens) : Math.min(bound, maxOutputTokens),
+  };
+}
+
+/** Remembers what a refusal has shown of an offer. */
+export function learnCap(offer: Offer, shown: Partial<TakenCap>): void {
+  learnt.set(offer, { ...learnt.get(offer), ...shown });
+}
