@@ -1,7 +1,8 @@
-/* As much of curl as the pages use, for machines without it: `-H`, `-d`, `-i`; `-s` and `-N` change nothing. */
+/* As much of curl as the pages use, for machines without it: `-H`, `-d`, `-i`, `-X`; `-s` and `-N` change nothing. */
 
 const headers: [string, string][] = [];
 let body: string | null = null;
+let method: string | null = null;
 let withHead = false;
 let url = '';
 for (const words = process.argv.slice(2); words.length > 0;) {
@@ -10,9 +11,10 @@ for (const words = process.argv.slice(2); words.length > 0;) {
     const [name, value] = words.shift()!.split(/: (.*)/s) as [string, string];
     headers.push([name, value]);
   } else if (word === '-d') body = words.shift()!;
+  else if (word === '-X') method = words.shift()!;
   else if (word === '-i') withHead = true;
   else if (!['-s', '-N'].includes(word)) url = word;
 }
-const response = await fetch(url, { method: body === null ? 'GET' : 'POST', headers, body });
+const response = await fetch(url, { method: method ?? (body === null ? 'GET' : 'POST'), headers, body });
 if (withHead) process.stdout.write(`HTTP/1.1 ${response.status}\n${[...response.headers].map(([name, value]) => `${name}: ${value}\n`).join('')}\n`);
 process.stdout.write(await response.text());

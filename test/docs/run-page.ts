@@ -64,7 +64,9 @@ export async function runPage(
 const MARK = '@@@';
 const mark = (index: number) => `${MARK} ${index}`;
 
-/** Processes that go on end with the shell. A page may ask for jq, which not every machine has. */
+const CURL = JSON.stringify(join(import.meta.dirname, '../cli/curl.ts'));
+
+/** Processes that go on end with the shell. Not every machine has curl and jq. */
 const PRELUDE = `
 pids=()
 trap 'for pid in "\${pids[@]}"; do kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; done' EXIT
@@ -76,6 +78,7 @@ ready() {
   done
   cat "$1"; return 1
 }
+command -v curl >/dev/null || curl() { node ${CURL} "$@"; }
 command -v jq >/dev/null || jq() { node -e 'let t="";process.stdin.on("data",(d)=>t+=d).on("end",()=>console.log(JSON.parse(t)[process.argv[1].slice(1)]))' "$2"; }
 `;
 
