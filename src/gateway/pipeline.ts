@@ -304,11 +304,14 @@ const LOCK_MARGIN_MS = 60_000;
 export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Call | Error {
   const estimated = formatUsd(call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + call.lendable);
   switch (refusal.reason) {
-    case 'no_account':
+    case 'no_account': {
+      const free = call.candidates.filter(({ estimate }) => estimate + call.lendable === 0n);
+      if (free.length > 0) return { ...call, candidates: free };
       return new GatewayError(
         'escrow_not_setup',
         'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
       );
+    }
     case 'insufficient': {
       const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
       if (affordable.length > 0 && affordable.length < call.candidates.length) return { ...call, candidates: affordable };
