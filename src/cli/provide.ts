@@ -37,7 +37,8 @@ within 30 s; a second signal stops it at once.
 Exit codes:
   0   stopped as asked; or, with --validate, all is well
   1   the file is wrong, a probe failed, or the router refused the services
-  2   the command line is wrong, or the router does not let this provider in
+  2   the command line is wrong, or the router does not let this provider in: it is not on its list, or the API key
+      is wrong (refused three times, and never accepted)
   3   another proxy of the same provider took over
 
 Examples:
