@@ -258,6 +258,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       router,
       health,
       arrivals,
+      catchUp: registry.catchUp,
       attemptsMax: config.upstream.attemptsMax,
       callTimeoutMs: config.upstream.callTimeoutMs,
       billed: bill(execute),

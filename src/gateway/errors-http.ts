@@ -43,5 +43,9 @@ export function toHttpError(error: GatewayError): HttpError {
   const { status, type } = HTTP_ERRORS[error.code];
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
-  return { status, headers, body: { ...(status === 402 ? NO_TERMS : null), ...error.body, error: { message: error.message, type, code: status, param: error.param ?? null } } };
+  return {
+    status,
+    headers,
+    body: { ...(status === 402 ? NO_TERMS : null), ...error.body, error: { message: error.message, type, code: status, param: error.param ?? null } },
+  };
 }
