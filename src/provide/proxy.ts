@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { toRegistrationDocument, TUNNEL_PATH, type ServiceConfig } from '#gateway/wire';
+import { toRegistrationDocument, type ServiceConfig } from '#gateway/wire';
 import { createBackoff } from './backoff.ts';
 import { createCallTable } from './call-table.ts';
 import { connect, type Connection, type Ending } from './connection.ts';
@@ -11,6 +11,7 @@ import { refuse } from './own-reply.ts';
 import type { ProviderConfig } from './provider-file.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
+import { tunnelUrl } from './tunnel-url.ts';
 import type { Wallet } from './wallet/index.ts';
 
 export interface ProxyOptions {
@@ -177,6 +178,7 @@ export function createProxy(options: ProxyOptions): Proxy {
           return again({ ...facts, ...clock }, 'the router does not accept the credential', wait);
         }
         unauthorized = 0;
+        if (status === 426) return again(facts, 'what is between here and the router passes no WebSockets on');
         if (status === 404 || (status >= 300 && status < 400))
           return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
         // On top of what it asked for, so that those who were told the same do not come back at once.
@@ -236,14 +238,6 @@ export function createProxy(options: ProxyOptions): Proxy {
     },
     kill,
   };
-}
-
-/** The path of the router's address stays: a router may live below one. */
-function tunnelUrl(router: string): string {
-  const url = new URL(router);
-  url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
-  url.pathname = `${url.pathname.replace(/\/$/, '')}${TUNNEL_PATH}`;
-  return url.href;
 }
 
 function clockHint(skewMs: number): string {
