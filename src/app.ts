@@ -32,6 +32,7 @@ import {
   createTrust,
   createTunnelObserver,
   createTunnels,
+  createConsumerTag,
   createTunnelUpstream,
   createUpstream,
   GatewayError,
@@ -233,7 +234,14 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     tunnels = ownTunnels;
     const upstream = createUpstream({
       direct: createHttpUpstream(config.upstream),
-      tunnel: createTunnelUpstream({ tunnels: ownTunnels, peers, registry, waitMs: config.tunnel.waitMs, ...config.upstream }),
+      tunnel: createTunnelUpstream({
+        tunnels: ownTunnels,
+        peers,
+        registry,
+        consumerTag: createConsumerTag(identity.secret('consumers of tools')),
+        waitMs: config.tunnel.waitMs,
+        ...config.upstream,
+      }),
     });
     cleanUp.push(() => upstream.close());
 
