@@ -48,6 +48,8 @@ export default defineConfig({
     dangerouslyIgnoreUnhandledErrors: false,
     restoreMocks: true,
     unstubEnvs: true,
+    // AiMo's SDK imports its own files without their endings, as bundlers take it and Node does not.
+    server: { deps: { inline: [/\/@aimo\.network\//] } },
     projects: [
       { extends: true, test: { name: 'alone', include: ALONE, exclude } },
       { extends: true, test: { name: 'shared', include: ['test/**/*.test.ts'], exclude: [...exclude, ...ALONE], isolate: false } },

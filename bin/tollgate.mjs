@@ -10,10 +10,12 @@ import { fileURLToPath } from 'node:url';
 const NODE_MAJOR_MIN = 24;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+/** For a shell, whatever is in the path. */
+const quoted = /^[\w./-]+$/.test(root) ? root : `'${root.replaceAll("'", `'\\''`)}'`;
 const bundled = join(root, 'node_modules', '.bin', 'node');
 
 if (!existsSync(join(root, 'node_modules', 'commander'))) {
-  fail(`The packages that tollgate needs are not installed.\nRun this once:  cd ${root} && npm ci`);
+  fail(`The packages that tollgate needs are not installed.\nRun this once:  cd ${quoted} && npm ci`);
 } else if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) {
   // Compiled code is kept between runs: halves the time of a start. Does nothing where the directory cannot be written.
   const { enableCompileCache } = await import('node:module');
@@ -23,7 +25,7 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
 } else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
   fail(
     `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}, and there is no newer one in node_modules/.bin.\n` +
-      `Either run:  cd ${root} && npm ci --include=optional   (brings one for Linux and macOS)\n` +
+      `Either run:  cd ${quoted} && npm ci --include=optional   (brings one for Linux and macOS)\n` +
       `or install Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download`,
   );
 } else handOver();
@@ -42,7 +44,7 @@ function handOver() {
   const forward = (signal) => child.kill(signal);
   const signals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'];
   for (const signal of signals) process.on(signal, forward);
-  child.on('error', (error) => fail(`${bundled} could not be started: ${error.message}\nRun this again:  cd ${root} && npm ci`));
+  child.on('error', (error) => fail(`${bundled} could not be started: ${error.message}\nRun this again:  cd ${quoted} && npm ci`));
   child.on('exit', (code, signal) => {
     for (const name of signals) process.removeListener(name, forward);
     if (!signal) process.exit(code ?? 1);

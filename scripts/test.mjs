@@ -2,9 +2,10 @@
 //
 //   node scripts/test.mjs                 everything
 //   node scripts/test.mjs --deep          the same tests, with the long loops
+//   node scripts/test.mjs --check         types, lint and format alone
 //   node scripts/test.mjs billing/money   only the tests whose path holds this, without the checks
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
@@ -17,7 +18,8 @@ const REPORT = join(CHECKOUT, '.cache', `test-report-${process.pid}.json`);
 
 const args = process.argv.slice(2);
 const deep = args.includes('--deep');
-const filters = args.filter((argument) => argument !== '--deep');
+const checkOnly = args.includes('--check');
+const filters = args.filter((argument) => argument !== '--deep' && argument !== '--check');
 
 const node = findNode();
 const env = { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`, ...(deep ? { TOLLGATE_DEEP: '1' } : {}) };
@@ -28,10 +30,33 @@ const steps = [
 ];
 const results = [];
 
-console.log(`tollgate tests${deep ? ' (deep)' : ''}, Node ${node.version}`);
+if (filters.length === 0) requireTools();
+if (!checkOnly) requireCache();
+console.log(`tollgate ${checkOnly ? 'checks' : 'tests'}${deep ? ' (deep)' : ''}, Node ${node.version}`);
 if (filters.length === 0) for (const step of steps) results.push(await run(step));
-const tests = await runTests();
-process.exitCode = summarise();
+const tests = checkOnly ? null : await runTests();
+process.exitCode = checkOnly ? Number(results.some(({ ok }) => !ok)) : summarise();
+
+/** Their programs are optional packages, one for each platform: without it a tool ends with a stack trace. */
+function requireTools() {
+  const missing = steps.filter(({ tool }) => spawnSync(join(BIN, tool), ['--version'], { env }).status !== 0).map(({ tool }) => tool);
+  if (missing.length === 0) return;
+  const each = missing.length === 1 ? 'does' : 'do';
+  console.error(
+    `${missing.join(' and ')} ${each} not start: the programs are optional packages that are not installed. Run: npm ci --include=optional`,
+  );
+  process.exit(1);
+}
+
+function requireCache() {
+  try {
+    mkdirSync(join(CHECKOUT, '.cache'), { recursive: true });
+    accessSync(join(CHECKOUT, '.cache'), constants.W_OK);
+  } catch (error) {
+    console.error(`The tests write to ${join(CHECKOUT, '.cache')}, which cannot be written (${error.code}). Run them in a copy that can be.`);
+    process.exit(1);
+  }
+}
 
 function findNode() {
   const bundled = join(BIN, 'node');
@@ -57,7 +82,6 @@ async function run({ name, tool, args: toolArgs }) {
 
 async function runTests() {
   console.log('\n> tests: vitest run');
-  mkdirSync(join(CHECKOUT, '.cache'), { recursive: true });
   const started = performance.now();
   const code = await execute(node.file, [
     join(CHECKOUT, 'node_modules/vitest/vitest.mjs'),

@@ -33,6 +33,7 @@ import {
   createTrust,
   createTunnelObserver,
   createTunnels,
+  createConsumerTag,
   createTunnelUpstream,
   createUpstream,
   GatewayError,
@@ -237,7 +238,14 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     tunnels = ownTunnels;
     const upstream = createUpstream({
       direct: createHttpUpstream(config.upstream),
-      tunnel: createTunnelUpstream({ tunnels: ownTunnels, peers, registry, waitMs: config.tunnel.waitMs, ...config.upstream }),
+      tunnel: createTunnelUpstream({
+        tunnels: ownTunnels,
+        peers,
+        registry,
+        consumerTag: createConsumerTag(identity.secret('consumers of tools')),
+        waitMs: config.tunnel.waitMs,
+        ...config.upstream,
+      }),
     });
     cleanUp.push(() => upstream.close());
 
@@ -262,6 +270,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       router,
       health,
       arrivals,
+      catchUp: registry.catchUp,
       attemptsMax: config.upstream.attemptsMax,
       callTimeoutMs: config.upstream.callTimeoutMs,
       billed: bill(execute),

@@ -67,6 +67,7 @@ async function tunnel(): Promise<Send> {
   say({ peers: peerListener.url });
   say({ dial: await server.listen({ host: '127.0.0.1', port: 0 }) });
   const upstream = createTunnelUpstream({
+    consumerTag: () => 'consumer',
     ...TIMES,
     tunnels,
     peers: null,
@@ -79,7 +80,14 @@ async function tunnel(): Promise<Send> {
 function byPeer(url: string): Send {
   const location: Location = { kind: 'elsewhere', node: { id: 'far', url }, connection: 'the only one' };
   const registry = { locate: () => location, waitFor: async () => location };
-  const upstream = createTunnelUpstream({ ...TIMES, tunnels: { session: () => null }, peers: createPeers({ secret: SECRET }), registry, waitMs: 0 });
+  const upstream = createTunnelUpstream({
+    consumerTag: () => 'consumer',
+    ...TIMES,
+    tunnels: { session: () => null },
+    peers: createPeers({ secret: SECRET }),
+    registry,
+    waitMs: 0,
+  });
   return (body) => upstream.send(TUNNEL, asked(body), ACCOUNT);
 }
 

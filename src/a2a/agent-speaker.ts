@@ -26,7 +26,7 @@ import { createSendTalk, type SendTalkDeps } from './send-talk.ts';
 import { keyOf, versionIn } from './tasks-of-agents.ts';
 
 export interface AgentSpeakerDeps extends SendTalkDeps {
-  readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly tasks: Tasks;
 }
 
@@ -35,13 +35,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
   const { catalog, tasks } = deps;
   return {
     primitive: 'agent',
-    has(name) {
-      try {
-        return catalog.resolve(name, 'agent').offers.length > 0;
-      } catch {
-        return false;
-      }
-    },
+    has: (name) => catalog.knows(name, 'agent'),
     list(limit) {
       const found = new Map<string, { name: string; displayName: string; description: string }>();
       for (const { service, displayName, description } of catalog.offers('agent')) {

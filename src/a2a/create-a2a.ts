@@ -41,7 +41,7 @@ import type { SendTalkDeps } from './send-talk.ts';
 import { tellAgent } from './tell-agent.ts';
 
 export interface A2aOptions {
-  readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit'>;
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit' | 'lookUp'>;
   readonly catalog: Catalog;
   readonly tasks: Tasks;
   readonly idempotency: Idempotency;
@@ -115,13 +115,7 @@ export function createA2a(options: A2aOptions): A2a {
   const talkDeps: SendTalkDeps = { ...seen, tasks, places, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
   const unpaid = createPaymentTasks({ payments: options.payments, seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }), now });
 
-  const isAgent = (name: string): boolean => {
-    try {
-      return catalog.resolve(name, 'agent').offers.length > 0;
-    } catch {
-      return false;
-    }
-  };
+  const isAgent = (name: string): boolean => catalog.knows(name, 'agent');
   /** An agent of that name goes before a bridge. */
   const bridgeOf = (service: string): Bridge | null => {
     if (isAgent(service)) return null;

@@ -41,7 +41,12 @@ export function createDoor(deps: DoorDeps): Door {
   return async (asked, out, gone) => {
     try {
       const ask = asked.service === '' ? { ...asked, service: await agentIn(deps, asked) } : asked;
-      const bridged = deps.bridged(ask);
+      let bridged = deps.bridged(ask);
+      const known = bridged === null ? deps.taskDeps.pipeline.lookUp(ask.service, 'agent') : null;
+      if (known !== null) {
+        await known;
+        bridged = deps.bridged(ask);
+      }
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(out);
       // What is noted here is shown without a call that would be authorised.
       if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);

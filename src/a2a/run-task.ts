@@ -22,7 +22,7 @@ import { stateName, stateOf } from './wire/task-state.ts';
 import { translateResult } from './wire/translate-result.ts';
 
 export interface RunTaskDeps extends TaskTalkDeps {
-  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'lookUp'>;
   /** The name of what is called as an agent, as its tasks have it. Throws GatewayError `invalid_model`. */
   readonly nameOf: (name: string) => string;
   readonly tasks: Tasks;

@@ -160,6 +160,9 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     if (!found) accounts.set(id, (found = { id, available: 0n, locked: 0n, isNew: true, availableBefore: 0n, lockedBefore: 0n }));
     return found;
   };
+  /** For what moves nothing where it has no row: a free call makes no account, which would look funded afterwards. */
+  const accountOrNothing = (id: AccountName): AccountChange =>
+    account(id) ?? { id, available: 0n, locked: 0n, isNew: true, availableBefore: 0n, lockedBefore: 0n };
   const budget = (id: string): BudgetChange => {
     let found = budgets.get(id);
     if (!found) {
@@ -186,8 +189,8 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
   const lock = (request: LockRequest): LockResult => {
     const { id, amount } = request;
     const name = escrowOf(request.account);
-    const escrow = account(name);
-    const available = escrow?.available ?? 0n;
+    const escrow = accountOrNothing(name);
+    const { available } = escrow;
     if (lockRow(id)) return { ok: false, reason: 'duplicate', available };
     let parent: LockRow | null = null;
     if (request.parent !== undefined) {
@@ -199,14 +202,15 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
       if (left < amount) return refuse('parent_exhausted', left);
       parent = found;
     }
-    if (!escrow) return { ok: false, reason: 'no_account', available };
+    // What costs nothing needs no money, nor an account for it.
+    if (amount > 0n && account(name) === null) return { ok: false, reason: 'no_account', available };
     if (parent) {
       change(parent);
       parent.lent += amount;
       push('lend', id, name, amount, parent.id);
     } else {
       if (escrow.available < amount) return { ok: false, reason: 'insufficient', available };
-      if (request.budget) {
+      if (request.budget && amount > 0n) {
         const limited = budget(request.budget.id);
         if (limited.spent + limited.locked + amount > request.budget.limit) return { ok: false, reason: 'budget_exceeded', available };
         limited.locked += amount;
@@ -267,7 +271,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     if (!row.prices.includes(request.price)) return { ok: false, reason: 'wrong_price' };
     const { charge } = request;
     const name = escrowOf(row.account);
-    const escrow = openAccount(name);
+    const escrow = accountOrNothing(name);
     const holds = row.amount - row.lent;
     const own = row.amount - row.lendable;
     const excess = charge > own ? charge - own : 0n;
@@ -312,7 +316,7 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
 
   const giveBack = (row: LockRow, kind: 'release' | 'expire', detail: string | null): ReleaseResult => {
     const name = escrowOf(row.account);
-    const escrow = openAccount(name);
+    const escrow = accountOrNothing(name);
     const holds = row.amount - row.lent;
     escrow.locked -= holds;
     escrow.available += holds;

@@ -1,6 +1,7 @@
 import { ConfigError, loadConfig, type Config } from '#gateway';
 import { loadWallet, WalletError } from '../provide/wallet/index.ts';
 import { databaseName } from '../store/database-name.ts';
+import { configPath } from './config-path.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { realPath } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
@@ -13,7 +14,7 @@ import { superviseWorkers, workerCount } from './workers.ts';
 
 /** The production gateway, until a signal ends it; or, with `--validate`, what its file says. */
 export async function runProduction(flags: ServeFlags): Promise<void> {
-  const file = flags.config ?? (process.env['TOLLGATE_CONFIG'] || null);
+  const file = configPath(flags.config, 'serve', process.env);
   const load = () =>
     loadConfig({
       file,

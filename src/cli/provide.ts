@@ -37,7 +37,8 @@ within 30 s; a second signal stops it at once.
 Exit codes:
   0   stopped as asked; or, with --validate, all is well
   1   the file is wrong, a probe failed, or the router refused the services
-  2   the command line is wrong, or the router does not let this provider in
+  2   the command line is wrong, or the router does not let this provider in: it is not on its list, or the API key
+      is wrong (refused three times, and never accepted)
   3   another proxy of the same provider took over
 
 Examples:
@@ -50,7 +51,7 @@ export function provideCommand(): Command {
     .summary('sell calls: connect your own models, tools and agents to a gateway')
     .usage('--config <file> [options]')
     .description("Run a provider's proxy.")
-    .option('-c, --config <file>', 'TOML file of this provider (CONFIG_FILE_PATH)')
+    .option('-c, --config <file>', 'TOML file of this provider (CONFIG_FILE_PATH, or TOLLGATE_CONFIG)')
     .option('--validate', 'check the file, say everything that is wrong with it, try out what it names, and exit')
     .option('--no-probe', 'with --validate: the file alone, without asking the router, the upstreams and the tools')
     .addOption(new Option('--log-level <level>', 'how much is logged').choices(['debug', 'info', 'warn', 'error', 'silent']).default('info'))

@@ -7,6 +7,7 @@ import { createProxy } from '../provide/proxy.ts';
 import type { Wallet } from '../provide/wallet/index.ts';
 import { VERSION } from '../version.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
+import { configPath } from './config-path.ts';
 import type { ProvideFlags } from './provide.ts';
 import { describeService } from './offer-line.ts';
 import { catchSignals } from './signals.ts';
@@ -15,7 +16,7 @@ import { painter, wantsColor } from './terminal.ts';
 /** A provider's proxy, until a signal or the router ends it; or, with `--validate`, what its file says and whether it is so. */
 export async function runProvider(flags: ProvideFlags): Promise<void> {
   const { env } = process;
-  const file = flags.config ?? (env['CONFIG_FILE_PATH'] || null);
+  const file = configPath(flags.config, 'provide', env);
   if (file === null)
     throw new CliError('No file is named.\nGive it: tollgate provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml', {
       exitCode: USAGE_EXIT,

@@ -38,7 +38,7 @@ export function serveCommand(): Command {
     .summary('run it: a production gateway')
     .usage('--config <file> [options]')
     .description('Run a production gateway.')
-    .option('-c, --config <file>', 'TOML file of this gateway (TOLLGATE_CONFIG)')
+    .option('-c, --config <file>', 'TOML file of this gateway (TOLLGATE_CONFIG, or CONFIG_FILE_PATH)')
     .option('--validate', 'check the file, say everything that is wrong with it, and exit')
     .option('--host <address>', 'address to listen on (HOST)')
     .option('--port <number>', 'port to listen on (PORT)')

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '#gateway';
 import { loadConfig } from '../gateway/config-file.ts';
 import { databaseName } from '../store/database-name.ts';
+import { configPath } from './config-path.ts';
 import { CliError } from './cli-error.ts';
 import { findGateway, realPath, type GatewayFile } from './discovery.ts';
 import { onDatabase } from './target-words.ts';
@@ -67,7 +68,7 @@ export async function findTarget(flags: TargetFlags, { create = false }: { reado
 }
 
 function readNames(flags: TargetFlags, env: Environment): Named {
-  const file = flags.config ?? (env['TOLLGATE_CONFIG'] || null);
+  const file = configPath(flags.config, 'serve', env);
   const fileRank = flags.config === undefined ? 1 : 2;
   const config = loadConfig({ file, env, mode: 'production', overrides: { 'server.data_dir': flags.data } });
   const inFile = file === null ? null : { by: file, rank: fileRank };

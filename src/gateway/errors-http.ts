@@ -25,6 +25,9 @@ export const HTTP_ERRORS = {
   internal: { status: 500, type: 'internal' },
 } as const satisfies Record<ErrorCode, { status: number; type: string }>;
 
+/** What clients of x402 read first in a 402: there is nothing to pay with, where the error brings no terms. */
+const NO_TERMS = { x402Version: 2, accepts: [] } as const;
+
 export interface HttpErrorBody {
   readonly error: { readonly message: string; readonly type: string; readonly code: number; readonly param: string | null };
 }
@@ -40,5 +43,9 @@ export function toHttpError(error: GatewayError): HttpError {
   const { status, type } = HTTP_ERRORS[error.code];
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
-  return { status, headers, body: { ...error.body, error: { message: error.message, type, code: status, param: error.param ?? null } } };
+  return {
+    status,
+    headers,
+    body: { ...(status === 402 ? NO_TERMS : null), ...error.body, error: { message: error.message, type, code: status, param: error.param ?? null } },
+  };
 }

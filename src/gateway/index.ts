@@ -82,6 +82,7 @@ export { requireAdmission } from './account/admission.ts';
 export { spendTokens } from './limits/spend-tokens.ts';
 export { createRegistry, type RegistryOptions } from './registry/create-registry.ts';
 export * from './registry/registry.ts';
+export { createConsumerTag } from './upstream/consumer-tag.ts';
 export { createTunnelUpstream, type TunnelUpstreamOptions } from './upstream/tunnel-upstream.ts';
 export { createUpstream } from './upstream/create-upstream.ts';
 export { createTunnels, type TunnelsOptions } from './tunnel/create-tunnels.ts';

@@ -63,7 +63,7 @@ export function createOriginGuard(options: OriginGuardOptions): OriginGuard {
     if (headers.origin === undefined && (!judgesHost || headers.host === usual)) return null;
     const host = parseHost(headers.host ?? '');
     if (judgesHost && (host === null || !isOurs(host)))
-      return `The host ${quoted(headers.host ?? '')} is not one of this gateway's: the operator adds it to server.allowed_hosts`;
+      return `The host ${quoted(headers.host ?? '')} is not one of this gateway's. A reverse proxy before it has to pass the client's Host on (nginx: proxy_set_header Host $host). If clients call it by this name: the operator adds it to server.allowed_hosts`;
     if (judgesHost) usual = headers.host ?? null;
     const { origin } = headers;
     if (origin !== undefined && !originIsAllowed(origin, host))

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { randomBytes } from 'node:crypto';
 import { cost, formatUsd, isPriced, type Billable, type Frame, type LockResult, type MicroUsd, type Price, type Usage } from '#billing';
 import { visitorOf } from './auth/anonymous.ts';
-import type { Call, Caller, Candidate, Handler, Offer } from './call.ts';
+import type { Call, Caller, Candidate, Handler, Offer, Primitive } from './call.ts';
 import type { CallRequest, ChargeCap } from './call-request.ts';
-import type { Catalog } from './catalog/catalog.ts';
+import type { Catalog, Resolved } from './catalog/catalog.ts';
 import { resolveAny } from './catalog/resolve-any.ts';
 import { GatewayError } from './errors.ts';
 import { rateLimitError } from './limits/rate-headers.ts';
@@ -35,6 +35,8 @@ export interface Pipeline {
    * providers are away it waits for one to return. Rejects with GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`.
    */
   prepare(request: CallRequest, id?: string): Promise<Call>;
+  /** For doors that resolve a name before prepare: settles when it is known here if any gateway of the database knows it. null where there is nothing to wait for. */
+  lookUp(name: string, primitive: Primitive): Promise<void> | null;
   /**
    * Locks, forwards and settles; a free call is only forwarded. Iterate to the end; abort `signal` when the client is gone.
    * Throws GatewayError before or during the stream. The last frame is `settled`.
@@ -53,6 +55,8 @@ export interface PipelineOptions {
   readonly router: Router;
   readonly health: Health;
   readonly arrivals: Arrivals;
+  /** Registry.catchUp. Default: this gateway is alone. */
+  readonly catchUp?: () => Promise<void> | null;
   readonly attemptsMax: number;
   readonly callTimeoutMs: number;
   /** bill(execute). */
@@ -68,6 +72,7 @@ export interface PipelineOptions {
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog, router, now } = options;
   return {
+    lookUp: (name, primitive) => (catalog.knows(name, primitive) ? null : (options.catchUp?.() ?? null)),
     inFlight: options.observer.inFlight,
     run(call, signal) {
       if (call.free !== null) return options.unbilled(call, signal);
@@ -114,7 +119,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       };
       // All are looked up before any is chosen from, as choosing may give this call the one try at an offer that has cooled down.
       const resolve = () => resolveAny(catalog, request.targets, request.primitive);
-      let targets = resolve();
+      let targets: readonly Resolved[];
+      try {
+        targets = resolve();
+      } catch (error) {
+        const known = options.catchUp?.() ?? null;
+        if (known === null) throw error;
+        await known;
+        targets = resolve();
+      }
       for (const resolved of targets) authorise(request.caller, resolved.service);
       const all = targets.length === 1 ? targets[0]!.offers : targets.flatMap(({ offers }) => offers);
       const arrival = options.arrivals.waitFor(all);
@@ -305,11 +318,14 @@ const LOCK_MARGIN_MS = 60_000;
 export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Call | Error {
   const estimated = formatUsd(call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + call.lendable);
   switch (refusal.reason) {
-    case 'no_account':
+    case 'no_account': {
+      const free = call.candidates.filter(({ estimate }) => estimate + call.lendable === 0n);
+      if (free.length > 0) return { ...call, candidates: free };
       return new GatewayError(
         'escrow_not_setup',
         'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
       );
+    }
     case 'insufficient': {
       const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
       if (affordable.length > 0 && affordable.length < call.candidates.length) return { ...call, candidates: affordable };

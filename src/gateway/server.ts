@@ -12,6 +12,7 @@ import { toHttpError } from './errors-http.ts';
 import { gatherChunks } from './gather-chunks.ts';
 import { parseJson } from './json-guard.ts';
 import { collectMethods } from './methods-of-paths.ts';
+import { answerBeforeTheBody } from './linger.ts';
 import { refusePipelines } from './refuse-pipelines.ts';
 import { requestIdOf } from './request-id.ts';
 import { asksForTunnel } from './tunnel/upgrade-request.ts';
@@ -97,6 +98,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   });
 
   refusePipelines(server);
+  answerBeforeTheBody(server, limits);
   server.addHook('preParsing', (request, _reply, payload, done) => {
     done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
   });
@@ -181,7 +183,11 @@ export function toGatewayError(error: unknown): GatewayError {
   }
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new GatewayError('payload_too_large', 'The request body is larger than this endpoint takes', { cause: error });
+      return new GatewayError(
+        'payload_too_large',
+        'The request body is larger than this endpoint takes: see limits.chat_body_bytes_max and limits.body_bytes_max',
+        { cause: error },
+      );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_EMPTY_TYPE':
       return new GatewayError('invalid_request', 'Send the body as JSON with content-type: application/json', { cause: error });

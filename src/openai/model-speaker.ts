@@ -4,7 +4,7 @@ import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
 
 export interface ModelSpeakerOptions {
-  readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly config: Pick<Config, 'upstream'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -15,14 +15,7 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
   const find = (name: string) => catalog.resolve(name, 'model');
   return {
     primitive: 'model',
-    has(name) {
-      try {
-        return find(name).offers.length > 0;
-      } catch (error) {
-        if (error instanceof GatewayError) return false;
-        throw error;
-      }
-    },
+    has: (name) => catalog.knows(name, 'model'),
     list: (limit) =>
       byService(catalog.offers('model'))
         .slice(0, limit)

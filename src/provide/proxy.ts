@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { toRegistrationDocument, TUNNEL_PATH, type ServiceConfig } from '#gateway/wire';
+import { toRegistrationDocument, type ServiceConfig } from '#gateway/wire';
 import { createBackoff } from './backoff.ts';
 import { createCallTable } from './call-table.ts';
 import { connect, type Connection, type Ending } from './connection.ts';
@@ -11,6 +11,7 @@ import { refuse } from './own-reply.ts';
 import type { ProviderConfig } from './provider-file.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
+import { tunnelUrl } from './tunnel-url.ts';
 import type { Wallet } from './wallet/index.ts';
 
 export interface ProxyOptions {
@@ -71,6 +72,9 @@ const STEADY_MS = 10_000;
 const CONNECT_MS = 10_000;
 /** Clocks that differ by more than this make a sign-in invalid. */
 const SKEW_MS = 20_000;
+/** Dials with an API key that was never let in, before it is a wrong one, and the time between them. */
+const KEY_TRIES = 3;
+const KEY_AGAIN_MS = 1_000;
 
 /** A provider's proxy: one tunnel to the router, kept up for ever, and the services behind it. */
 export function createProxy(options: ProxyOptions): Proxy {
@@ -86,6 +90,10 @@ export function createProxy(options: ProxyOptions): Proxy {
   const dispatcher = new Agent({ allowH2: false, headersTimeout: limits.headTimeoutMs, bodyTimeout: 0, connect: { timeout: CONNECT_MS } });
   const url = tunnelUrl(config.router.url);
   const document = JSON.stringify(toRegistrationDocument(config.services));
+  /** The router let this credential in before, so that it is a right one. */
+  let accepted = false;
+  /** Dials in a row that were refused with 401. */
+  let unauthorized = 0;
   let serve: ReturnType<typeof createCallTable> = () => {};
   let started = false;
 
@@ -114,6 +122,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       serve: (stream, headers) => (stopping.signal.aborted ? refuse(stream, 'draining') : serve(stream, headers)),
       ready(names) {
         readyAt = now();
+        accepted = true;
         for (const { service } of config.services)
           if (names.includes(service.name)) log.info({ service: service.name, primitive: service.primitive }, 'registered');
         log.info({ router: config.router.url, services: config.services.length }, 'ready: calls can come');
@@ -127,6 +136,12 @@ export function createProxy(options: ProxyOptions): Proxy {
     const ending = await connection.ending;
     if (readyAt !== null && now() - readyAt >= STEADY_MS) backoff.reset();
     return stopping.signal.aborted ? { exit: EXIT.closed } : next(ending);
+  }
+
+  /** A wrong key stays wrong. A right one may be refused for a while, and so may a wallet, whose clock is put right. */
+  function keyIsWrong(): boolean {
+    unauthorized += 1;
+    return wallet === null && !accepted && unauthorized >= KEY_TRIES;
   }
 
   function next(ending: Ending): { readonly wait: number } | { readonly exit: ExitCode } {
@@ -154,9 +169,16 @@ export function createProxy(options: ProxyOptions): Proxy {
           return { exit: EXIT.forbidden };
         }
         if (status === 401) {
+          if (keyIsWrong()) {
+            log.error({ router: config.router.url, ...facts }, 'the router does not accept this API key; correct router.api_key and start again');
+            return { exit: EXIT.forbidden };
+          }
           const clock = skewMs !== null && Math.abs(skewMs) > SKEW_MS ? { hint: clockHint(skewMs) } : {};
-          return again({ ...facts, ...clock }, 'the router does not accept the credential', limits.unauthorizedMs);
+          const wait = wallet === null && !accepted ? Math.min(KEY_AGAIN_MS, limits.unauthorizedMs) : limits.unauthorizedMs;
+          return again({ ...facts, ...clock }, 'the router does not accept the credential', wait);
         }
+        unauthorized = 0;
+        if (status === 426) return again(facts, 'what is between here and the router passes no WebSockets on');
         if (status === 404 || (status >= 300 && status < 400))
           return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
         // On top of what it asked for, so that those who were told the same do not come back at once.
@@ -216,14 +238,6 @@ export function createProxy(options: ProxyOptions): Proxy {
     },
     kill,
   };
-}
-
-/** The path of the router's address stays: a router may live below one. */
-function tunnelUrl(router: string): string {
-  const url = new URL(router);
-  url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
-  url.pathname = `${url.pathname.replace(/\/$/, '')}${TUNNEL_PATH}`;
-  return url.href;
 }
 
 function clockHint(skewMs: number): string {

@@ -55,17 +55,21 @@ export interface RpcFault {
 export function toRpcFault(thrown: unknown): RpcFault {
   const known = toGatewayError(thrown);
   const { param, retryAfterS, message } = known;
-  const { status, headers } = toHttpError(known);
+  const { status, headers, body } = toHttpError(known);
   return faultOf(
     known.code,
     message,
     { param, retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)), status },
     headers,
+    termsOf(status, { ...body }),
   );
 }
 
 /** Members of an x402 body that say how to pay. */
 const TERMS = ['x402Version', 'accepts', 'resource', 'extensions'] as const;
+
+const termsOf = (status: number, body: JsonObject): JsonObject =>
+  status === 402 ? Object.fromEntries(TERMS.filter((name) => Object.hasOwn(body, name)).map((name) => [name, body[name]])) : {};
 
 /** The error body of an HTTP door, `{error: {message, type, code, param}}`, as this wire has it. What is of another form is known by its status alone. */
 export function fromHttpError(status: number, headers: Readonly<Record<string, string>>, text: string): RpcFault {
@@ -75,8 +79,13 @@ export function fromHttpError(status: number, headers: Readonly<Record<string, s
   const message = typeof said['message'] === 'string' ? said['message'] : `The endpoint answered with HTTP status ${status}`;
   const param = typeof said['param'] === 'string' ? said['param'] : undefined;
   const seconds = Number(headers['retry-after']);
-  const terms = status === 402 ? Object.fromEntries(TERMS.filter((name) => Object.hasOwn(body, name)).map((name) => [name, body[name]])) : {};
-  return faultOf(code, message, { param, retryAfterS: Number.isFinite(seconds) && seconds > 0 ? seconds : undefined, status }, headers, terms);
+  return faultOf(
+    code,
+    message,
+    { param, retryAfterS: Number.isFinite(seconds) && seconds > 0 ? seconds : undefined, status },
+    headers,
+    termsOf(status, body),
+  );
 }
 
 interface Facts {

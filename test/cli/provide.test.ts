@@ -81,10 +81,16 @@ describe('tollgate provide', () => {
   });
 
   it('takes the file from CONFIG_FILE_PATH, and more of the log when asked', async () => {
-    const child = provide(['--log-level', 'debug'], { CONFIG_FILE_PATH: await file() });
+    const child = provide(['--log-level', 'debug'], { CONFIG_FILE_PATH: await file(), TOLLGATE_CONFIG: 'nowhere.toml' });
     await (await router.next()).accept(providerId);
     await child.wrote('ready: calls can come');
     expect(lines(child)[0]).toMatchObject({ level: 'debug', msg: 'dialling the router' });
+  });
+
+  it('takes the file from TOLLGATE_CONFIG where nothing else names one', async () => {
+    const child = provide([], { TOLLGATE_CONFIG: await file() });
+    await (await router.next()).accept(providerId);
+    await child.wrote('ready: calls can come');
   });
 
   it('ends a running call at the second signal', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { startPeerProvider, type PeerProvider } from '../peers/peer-provider.ts';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { startSpine, UNHURRIED, type Spine, type SpineOptions } from '../support/spine.ts';
 import { SERVICE, type CapDoor, type Named } from './doors.ts';
 
 /** What a call of the model, the tool or the agent costs at most, in USD: each is the same at two providers but for its price. */
@@ -11,7 +11,11 @@ export interface CapWorld {
   readonly spine: Spine;
   readonly provider: PeerProvider;
   /** Asks a door, and tells what it said and what it cost in micro-USD. */
-  ask(door: CapDoor, named: Named): Promise<{ readonly status: number; readonly text: string; readonly cost: bigint }>;
+  ask(
+    door: CapDoor,
+    named: Named,
+    by?: { readonly stranger: true },
+  ): Promise<{ readonly status: number; readonly text: string; readonly cost: bigint }>;
 }
 
 const services = ({ modelUrl, toolUrl, agentUrl }: PeerProvider, name: string, usd: string) => {
@@ -39,15 +43,21 @@ ${rest}endpoint = "${agentUrl}"
 ${capped}`;
 };
 
-/** A gateway with services of two providers for the file that calls this. The books have to be in order after each test. */
-export function useCapWorld(): CapWorld {
+export interface CapWorldOptions extends Pick<SpineOptions, 'credit' | 'payments'> {
+  /** USD that a call costs at most, of each provider. */
+  readonly prices?: Readonly<Record<string, string>>;
+}
+
+/** A gateway with the same services of several providers for what calls this. The books have to be in order after each test. */
+export function useCapWorld({ prices = { Dear: DEAR, Cheap: CHEAP }, ...options }: CapWorldOptions = {}): CapWorld {
   let spine: Spine;
   let provider: PeerProvider;
   const sessions = new Map<string, Promise<string>>();
 
   beforeAll(async () => {
     provider = await startPeerProvider();
-    spine = await startSpine({ toml: `${UNHURRIED}${services(provider, 'Dear', DEAR)}${services(provider, 'Cheap', CHEAP)}` });
+    const blocks = Object.entries(prices).map(([name, usd]) => services(provider, name, usd));
+    spine = await startSpine({ ...options, toml: UNHURRIED + blocks.join('') });
   });
   afterAll(async () => {
     await spine.stop();
@@ -57,11 +67,11 @@ export function useCapWorld(): CapWorld {
     expect(await spine.faults()).toEqual([]);
   });
 
-  const post = async (path: string, body: unknown, headers: Readonly<Record<string, string>>) =>
+  const post = async (path: string, body: unknown, headers: Readonly<Record<string, string>>, by?: { readonly stranger: true }) =>
     fetch(spine.origin + path, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${spine.key}`,
+        ...(by?.stranger ? {} : { authorization: `Bearer ${spine.key}` }),
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         ...headers,
@@ -91,11 +101,11 @@ export function useCapWorld(): CapWorld {
     get provider() {
       return provider;
     },
-    async ask(door, named) {
+    async ask(door, named, by) {
       const session = door.session ? { 'mcp-session-id': await sessionAt(door.path) } : {};
       const before = await spine.balance();
       const headers = { ...door.headers, ...session, ...(named.header === undefined ? {} : { 'x-max-cost': named.header }) };
-      const response = await post(door.path, door.body(named), headers);
+      const response = await post(door.path, door.body(named), headers, by);
       const text = await response.text();
       await spine.quiet();
       return { status: response.status, text, cost: before.available - (await spine.balance()).available };

@@ -11,8 +11,10 @@ afterEach(async () => {
 
 async function start(options: TunnelRouterOptions = {}): Promise<void> {
   router = await startTunnelRouter(options);
-  running = runProxy({ url: router.url, services: [modelAt('m', 'http://127.0.0.1:9/v1')] });
+  running = runProxy({ url: router.url, services: [modelAt('m', 'http://127.0.0.1:9/v1')], options: { limits: { unauthorizedMs: 20 } } });
 }
+
+const UNKNOWN_KEY = { status: 401, body: '{"error":{"message":"Invalid API key"}}' };
 
 it('replaced by a newer proxy: code 3, and it does not dial again', async () => {
   await start();
@@ -42,4 +44,25 @@ it('not allowed: code 2, with the words of the router', async () => {
   await start({ reject: () => ({ status: 403, body: '{"error":{"message":"This key may not provide"}}' }) });
   expect(await running.proxy.closed).toBe(2);
   expect(await running.logged('this provider may not connect here')).toMatchObject({ message: 'This key may not provide' });
+});
+
+it('a wrong API key: code 2, after three dials', async () => {
+  await start({ reject: () => UNKNOWN_KEY });
+  expect(await running.proxy.closed).toBe(2);
+  const line = await running.logged('the router does not accept this API key; correct router.api_key and start again');
+  expect(line).toMatchObject({ status: 401, message: 'Invalid API key' });
+  expect(router.dials).toHaveLength(3);
+});
+
+it('a right API key that is refused for a while is tried on', async () => {
+  let refusals = 0;
+  await start({ reject: () => (refusals-- > 0 ? UNKNOWN_KEY : null) });
+  const end = await router.next();
+  await end.accept();
+  await running.logged('ready: calls can come');
+  refusals = 5;
+  end.session.destroy();
+  for (let refused = 0; refused < 5; refused += 1) await running.logged('the router does not accept the credential');
+  await (await router.next()).accept();
+  expect(router.dials).toHaveLength(7);
 });

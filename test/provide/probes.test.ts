@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { WebSocketServer } from 'ws';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ServiceConfig } from '../../src/gateway/config.ts';
+import { TUNNEL_PROTOCOL } from '../../src/gateway/tunnel/wire.ts';
 import { createLog } from '../../src/provide/log.ts';
 import { providerChecks, runChecks, type CheckResult } from '../../src/provide/probe/checks.ts';
 import { agentAt, modelAt, toolAt, toolOfScript } from '../support/provider-proxy.ts';
@@ -24,8 +26,10 @@ beforeEach(async () => {
     if (request.url === '/api/v1/ping') response.end('pong');
     else if (request.url === '/api/v1/provider/services')
       json(response, { error: { message: 'Invalid API key' } }, request.headers.authorization === 'Bearer k' ? 200 : 401);
+    else if (request.url === '/mcp' && request.method === 'GET') json(response, {}, 401);
     else answer(request, response, body);
   });
+  server.on('upgrade', (request, wire, head) => sockets.handleUpgrade(request, wire, head, () => {}));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -36,9 +40,10 @@ afterEach(async () => {
   server.close();
 });
 
+const sockets = new WebSocketServer({ noServer: true, clientTracking: false, handleProtocols: () => TUNNEL_PROTOCOL });
 const log = createLog({ level: 'silent', style: 'json', secrets: [], write() {}, now: Date.now });
 
-/** The results of the services' checks; those of the router and the wallet come before them. */
+/** All results; the first three are of the credential, the router and the tunnel. */
 async function probe(
   services: readonly ServiceConfig[],
   router = url,
@@ -50,14 +55,15 @@ async function probe(
   const ok = await runChecks(checks, Date.now, ({ kind }, result) => results.push({ ...result, kind }));
   return { ok, results };
 }
-const details = async (service: ServiceConfig) => (await probe([service])).results.slice(2).map(({ ok, detail }) => `${ok ? '✓' : '✗'} ${detail}`);
+const details = async (service: ServiceConfig) => (await probe([service])).results.slice(3).map(({ ok, detail }) => `${ok ? '✓' : '✗'} ${detail}`);
 const json = (response: ServerResponse, value: unknown, status = 200) =>
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 
 it('a router that answers', async () => {
   expect((await probe([])).results).toMatchObject([
-    { kind: 'wallet', ok: true },
+    { kind: 'API key', ok: true, detail: 'is set: this provider comes with it, and without a wallet' },
     { kind: 'router', ok: true, detail: 'answers, and accepts the API key' },
+    { kind: 'tunnel', ok: true, detail: 'a WebSocket gets through' },
   ]);
 });
 
@@ -119,7 +125,7 @@ describe('a model', () => {
     provider.instruct(behaviour, behaviour, behaviour);
     const { results } = await probe([declared(provider.url)]);
     for (const [index, wrong] of [whole, streamed].entries()) {
-      const { ok, detail } = results[index + 2]!;
+      const { ok, detail } = results[index + 3]!;
       expect([ok, detail]).toEqual(
         wrong === null ? [true, expect.any(String)] : [false, wrong instanceof RegExp ? expect.stringMatching(wrong) : wrong],
       );
@@ -172,6 +178,23 @@ describe('a tool', () => {
     expect(await details(toolAt('t', url))).toEqual(['✓ 2 tools']);
   });
 
+  it.each([200, 400, 404])('at an address, that has tools/list and tools/call alone and refuses the rest with status %i', async (refused) => {
+    answer = (_request, response, body) => {
+      const { id, method, params } = JSON.parse(body) as { id?: number; method: string; params?: object };
+      if (method === 'tools/list' && params === undefined) return void json(response, { jsonrpc: '2.0', id, result: tools });
+      json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }, refused);
+    };
+    expect(await details(toolAt('t', url))).toEqual(['✓ 2 tools']);
+  });
+
+  it('at an address, that is no MCP server', async () => {
+    answer = (_request, response, body) => {
+      const { id } = JSON.parse(body) as { id?: number };
+      json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } });
+    };
+    expect(await details(toolAt('t', url))).toEqual(['✗ initialize is refused: Method not found']);
+  });
+
   it('with a price for a tool that it does not have', async () => {
     answer = legacy((response, message) => json(response, message));
     const { service, target } = toolAt('t', url);
@@ -199,12 +222,22 @@ describe('an agent', () => {
     [{ name: 'A', url: 'http://x', skills: [{}] }, '✓ the card of A, 1 skill'],
     [{ name: 'A', supportedInterfaces: [{ url: 'http://x' }] }, '✓ the card of A, 0 skills'],
     [{ url: 'http://x' }, '✗ the agent card has no name'],
-    [{ name: 'A' }, '✗ the agent card says nothing of where the agent is: it has neither url nor supportedInterfaces'],
+    [{ name: 'A' }, '✓ the card of A, 0 skills; messages are posted to /a2a, as it names no address'],
     [[], '✗ the agent card is no JSON object'],
   ])('%j', async (card, detail) => {
     answer = ({ url: path }, response) => json(response, card, path === '/agent/.well-known/agent-card.json' ? 200 : 404);
     expect(await details(agentAt('a', `${url}/agent`))).toEqual([detail]);
   });
+});
+
+it('an agent whose card is at the older address', async () => {
+  answer = ({ url: path }, response) => json(response, { name: 'A', skills: [{}] }, path === '/agent/.well-known/agent.json' ? 200 : 404);
+  expect(await details(agentAt('a', `${url}/agent`))).toEqual(['✓ the card of A, 1 skill; messages are posted to /a2a, as it names no address']);
+});
+
+it('an agent without a card', async () => {
+  answer = (_request, response) => json(response, {}, 404);
+  expect(await details(agentAt('a', `${url}/agent`))).toEqual([expect.stringMatching(/^✗ answers with status 404/)]);
 });
 
 describe('an API of images', () => {
@@ -222,8 +255,8 @@ describe('an API of images', () => {
     target: { kind: 'http', url, apiKey: 'k' },
   });
   it.each([
-    [200, '✓ answers (status 200); nothing was generated'],
-    [404, '✓ answers (status 404); nothing was generated'],
+    [200, '✓ answers, and accepts the key; nothing was generated'],
+    [404, '✓ is reached; it has no list of models to try the key with (status 404); nothing was generated'],
     [401, '✗ does not accept the key: status 401'],
     [502, '✗ answers with status 502'],
   ])('with status %i', async (status, detail) => {
@@ -237,8 +270,9 @@ it('results come in the order of the file, and one that fails does not keep the 
   const { ok, results } = await probe([modelAt('slow', provider.url), toolOfScript('t', SCRIPT, ['start=fail']), modelAt('fast', provider.url)]);
   expect(ok).toBe(false);
   expect(results.map(({ kind, ok: right }) => `${kind} ${right}`)).toEqual([
-    'wallet true',
+    'API key true',
     'router true',
+    'tunnel true',
     'model true',
     'model true',
     'tool false',

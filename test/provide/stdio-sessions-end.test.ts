@@ -91,9 +91,10 @@ describe('a session ends', () => {
     expect((await tool.post(callOf('echo'), session)).status).toBe(404);
   });
 
-  it('before another can begin where there are as many as may be', async () => {
+  it('before another can begin where as many as may be are in use', async () => {
     await tool.start([], {}, { sessionsMax: 2 });
-    const [first] = [await tool.session(), await tool.session()];
+    const [first, second] = [await tool.session(), await tool.session()];
+    for (const session of [first, second]) await readEvents(tool.open(null, session)).status;
     const refused = await tool.post({ ...INITIALIZE, id: 'third' }, { accept: BOTH });
     expect([refused.status, Number(refused.headers['retry-after'])]).toEqual([503, 5]);
     expect(jsonOf(refused)).toMatchObject({ id: 'third', error: { code: -32000, message: expect.stringContaining('sessions') } });

@@ -83,9 +83,9 @@ export function createOracleLedger(now: () => number): OracleLedger {
         if (amount > left) return { ok: false, reason: 'parent_exhausted', available: left };
         change(above.id, { lent: above.lent + amount });
       } else {
-        if (!known(escrow)) return { ok: false, reason: 'no_account', available };
+        if (amount > 0n && !known(escrow)) return { ok: false, reason: 'no_account', available };
         if (amount > available) return { ok: false, reason: 'insufficient', available };
-        if (budget) {
+        if (budget && amount > 0n) {
           const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
           if (used.spent + used.locked + amount > budget.limit) return { ok: false, reason: 'budget_exceeded', available };
           budgetOf(budget.id).locked += amount;

@@ -36,10 +36,11 @@ test('it is listed as away, cannot be called, and vanishes after the grace time;
   expect(await listed(world)).toEqual(['Stays']);
   expect(await providers(world)).toEqual([{ name: 'Stays', status: 'healthy' }]);
   expect((await spine.get(`/providers/${goes.proxy.id}`)).status).toBe(404);
-  const unknown = await call(goes.pinned);
-  expect([unknown.status, await unknown.json()]).toMatchObject([
-    404,
-    { error: { type: 'invalid_model', message: `Model not found: ${goes.pinned}` } },
+  // Whoever calls it is to come back, and not to take the name for mistyped.
+  const away = await call(goes.pinned);
+  expect([away.status, await away.json()]).toMatchObject([
+    503,
+    { error: { type: 'provider_unavailable', message: `No provider of ${goes.pinned} is connected at the moment; one was, a moment ago` } },
   ]);
   // Its own page still knows what it had registered.
   expect(await world.ownPage('/services', goes.proxy.wallet)).toMatchObject({
@@ -50,7 +51,7 @@ test('it is listed as away, cannot be called, and vanishes after the grace time;
 
   stays.proxy.kill();
   await until(async () => (await listed(world)).length === 0);
-  expect((await call(TUNNEL_MODEL)).status).toBe(404);
+  expect((await call(TUNNEL_MODEL)).status).toBe(503);
 
   await world.supply('Goes', { wallet: goes.proxy.wallet, upstream: goes.upstream });
   expect(await listed(world)).toEqual(['Goes']);

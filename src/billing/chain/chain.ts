@@ -115,10 +115,12 @@ export interface Chain {
   readonly asset: string;
   /** Address that is paid: of Solana the owner of the treasury's token account. */
   readonly treasury: string;
+  /** Whether payments say whom they are for, in what their payer signs: Solana's, in the memo. */
+  readonly paymentsNameAccounts: boolean;
 
   /** Checks that the node is of this network and the asset what it should be, makes what has to be there before the first deposit. Call it before anything else; it may be repeated. */
   open(): Promise<void>;
-  /** The requirements of a payment of `amount`, complete. `account`: whom it is for (Solana puts it into the memo); null: whoever pays. */
+  /** The requirements of a payment of `amount`, complete. `account`: whom it is for, where payments name accounts; null: the paying wallet. */
   requirements(amount: MicroUsd, account: string | null): Promise<PaymentRequirements>;
   /** Reads a payment without asking anybody. Throws PaymentProblem for what is malformed, or pays another network, asset or address than this chain's. */
   read(payment: PaymentPayload): SignedPayment;

@@ -1,5 +1,6 @@
 import type { Offer, Primitive } from '../call.ts';
 import { GatewayError } from '../errors.ts';
+import { createLatelyServed } from './lately-served.ts';
 import { printable, SORT_SUFFIXES } from './names.ts';
 import { directForm } from './offers.ts';
 
@@ -15,11 +16,18 @@ export interface Resolved {
 }
 
 export interface Catalog {
-  /** Throws GatewayError `invalid_model` (`Model not found: <name>`) or `not_found`. */
+  /**
+   * Throws GatewayError `invalid_model` (`Model not found: <name>`) or `not_found`, and `no_provider_healthy` for a name whose last provider went away a
+   * moment ago.
+   */
   resolve(name: string, primitive: Primitive): Resolved;
+  /** Whether `resolve` finds it, or would say that its provider went away a moment ago. */
+  knows(name: string, primitive: Primitive): boolean;
   offers(primitive?: Primitive): readonly Offer[];
   /** Replaces all offers of one source (the config file; later a provider's tunnel) in one step. */
   replace(source: string, offers: readonly Offer[]): void;
+  /** Takes out a source whose provider went away `agoMs` ago. `offers`: what it had, also where it was not listed. Their names stay known for a while. */
+  depart(source: string, offers: readonly Offer[], agoMs: number): void;
   /** Grows with every replacement, so that what was derived from the offers can be kept until then. */
   version(): number;
 }
@@ -34,6 +42,8 @@ const SUFFIXES = Object.entries(SORT_SUFFIXES);
 /** A direct form that begins with an EVM address, whose hex is the same in either case. Ids have it in lower case. */
 const EVM_PIN = /^0x[0-9a-f]{40}:/i;
 const ADDRESS_LENGTH = 42;
+/** What a provider that moves takes to be back. */
+const BACK_S = 5;
 
 const NOT_FOUND = {
   model: ['invalid_model', 'Model'],
@@ -47,7 +57,8 @@ const NOT_FOUND = {
  * All offers of all sources, found by name. Names are case-sensitive and may hold colons, so they are looked up in this order:
  * the exact name, the name with a `:floor` or `:nitro` suffix, the direct form `<provider id>:<name>`, the direct form with a suffix.
  */
-export function createCatalog(): Catalog {
+export function createCatalog(elapsed: () => number = () => performance.now()): Catalog {
+  const lately = createLatelyServed(elapsed);
   const sources = new Map<string, readonly Offer[]>();
   const indexes = new Map<Primitive, Index>();
   const listings = new Map<Primitive | 'all', readonly Offer[]>();
@@ -95,7 +106,7 @@ export function createCatalog(): Catalog {
     }
   };
 
-  return {
+  const catalog: Catalog = {
     resolve(name, primitive) {
       const { byName, byDirectForm } = indexOf(primitive);
       const exact = byName.get(name);
@@ -105,8 +116,21 @@ export function createCatalog(): Catalog {
       const bare = suffixed && direct.slice(0, -suffixed[0].length);
       const found = (bare !== undefined && byName.get(bare)) || byDirectForm.get(direct) || (bare !== undefined && byDirectForm.get(bare));
       if (found) return suffixed && bare === nameOf(found) ? { ...found, sort: suffixed[1] } : found;
+      if ([name, direct, bare].some((one) => one !== undefined && lately.has(one, primitive)))
+        throw new GatewayError('no_provider_healthy', `No provider of ${printable(name)} is connected at the moment; one was, a moment ago`, {
+          retryAfterS: BACK_S,
+        });
       const [code, kind] = NOT_FOUND[primitive];
       throw new GatewayError(code, `${kind} not found: ${printable(name)}`, { param: code === 'invalid_model' ? 'model' : undefined });
+    },
+    knows(name, primitive) {
+      try {
+        catalog.resolve(name, primitive);
+        return true;
+      } catch (error) {
+        if (error instanceof GatewayError) return error.code === 'no_provider_healthy';
+        throw error;
+      }
     },
     offers: (primitive) => list(primitive ?? 'all'),
     replace(source, offers) {
@@ -126,8 +150,13 @@ export function createCatalog(): Catalog {
       indexes.clear();
       reindex([], list('all'));
     },
+    depart(source, offers, agoMs) {
+      lately.add(offers, agoMs);
+      if (sources.has(source)) catalog.replace(source, []);
+    },
     version: () => version,
   };
+  return catalog;
 }
 
 /** How many sources have each offer. */

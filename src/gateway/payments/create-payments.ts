@@ -84,14 +84,19 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
       : 'The chains that can be paid over do not answer at the moment: retry later';
   };
 
-  /** Throws for who cannot be credited with it. */
-  const checkPayer = (caller: Caller, account: string, signed: SignedPayment): void => {
+  /** Throws for a caller who cannot be credited with it. `account`: the paying wallet's. */
+  const checkPayer = (caller: Caller, account: string, signed: SignedPayment, chain: Chain): void => {
     if (caller.wallet !== null && account !== caller.account)
       throw refused(`The payment is of wallet ${signed.payer}, and another one is signed in: pay with the wallet that is signed in`);
     const memo = signed.requirements.extra['memo'];
     // On chains where the payment says whom it is for.
     if (typeof memo === 'string' && memo !== caller.account)
       throw refused(`The payment is for account ${memo.slice(0, 128)}, not for this one: ask for the terms again`);
+    // Wallets sign payments for themselves without a memo: such a payment must not be credited to whoever else gets hold of it.
+    if (chain.paymentsNameAccounts && account !== caller.account && signed.memo !== caller.account)
+      throw refused(
+        `The payment does not say that it is for account ${caller.account}: sign one with the memo of the terms (extra.memo), or sign in with the wallet that pays`,
+      );
   };
 
   const checkAmount = (signed: SignedPayment, needed: MicroUsd): void => {
@@ -107,7 +112,8 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     open: chains.networks.length > 0,
 
     async required({ error, resource, amount, caller }) {
-      const account = caller.anonymous ? null : caller.account;
+      // A wallet that is signed in pays for itself (checkPayer): its payment needs no memo, which older clients cannot sign.
+      const account = caller.anonymous || caller.wallet !== null ? null : caller.account;
       const terms = await Promise.all(
         chains.networks.map(async (network) => {
           const chain = chains.chain(network);
@@ -143,7 +149,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
           const found = account === undefined ? await knownOrVerified(signed, chain) : { account };
           if (!('state' in found)) {
             if (caller.paying && found.account !== caller.account) throw refused('The payment is of another wallet than the request');
-            checkPayer(caller, found.account, signed);
+            checkPayer(caller, found.account, signed, chain);
           }
         }
         const deposit = await chains.deposits.take(signed, { account: caller.account, request: caller.paying ? slip.request : null });

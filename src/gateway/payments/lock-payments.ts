@@ -1,4 +1,5 @@
 import { formatUsd, type LockResult, type MicroUsd } from '#billing';
+import { needsCredential } from '../auth/anonymous.ts';
 import type { Call, Caller } from '../call.ts';
 import { refuseLock } from '../pipeline.ts';
 import { PaymentNeeded, refusesPayment } from './payment-needed.ts';
@@ -39,7 +40,7 @@ export function createLockPayments(payments: Payments): LockPayments {
 
   const prepay: LockPayments['prepay'] = (of, needed) => {
     const { caller, payment, parent } = of;
-    return caller.paying && payment && payment.receipt === null && parent === null ? take(of, payment, needed) : null;
+    return caller.paying && payment && payment.receipt === null && parent === null && needed > 0n ? take(of, payment, needed) : null;
   };
 
   const repay: LockPayments['repay'] = async (of, { reason, available }, needed, error) => {
@@ -57,7 +58,12 @@ export function createLockPayments(payments: Payments): LockPayments {
     prepay,
     repay,
     ofCalls: {
-      prepay: (call) => (call.caller.paying ? prepay(call, leastOf(call)) : null),
+      prepay(call) {
+        const { anonymous, paying } = call.caller;
+        // What is free is not paid for, and not given to strangers either: what it leaves behind has to be somebody's.
+        if (anonymous && leastOf(call) === 0n) throw needsCredential();
+        return paying ? prepay(call, leastOf(call)) : null;
+      },
       refuse(call, refusal) {
         const refused = refuseLock(call, refusal);
         if (!(refused instanceof Error)) return refused;

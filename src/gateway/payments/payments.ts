@@ -54,7 +54,7 @@ export interface Payments {
     readonly error: string;
     readonly resource: PaidResource;
     readonly amount: MicroUsd;
-    readonly caller: Pick<Caller, 'account' | 'anonymous'>;
+    readonly caller: Pick<Caller, 'account' | 'anonymous' | 'wallet'>;
   }): Promise<PaymentRequired>;
   /**
    * Who makes a request that came without a credential but with a payment: the paying wallet, whose account is then the caller's, for this request alone. Any other caller as it is.

@@ -1,5 +1,6 @@
 import { loadStatement, type Database, type Row, type Step } from '#store';
 import type { Catalog } from '../catalog/catalog.ts';
+import { LATELY_MS } from '../catalog/lately-served.ts';
 import { createGroupWrites } from './group-writes.ts';
 import { createListing } from './listing.ts';
 import { createNodeWatch, type NodeRow } from './node-watch.ts';
@@ -10,7 +11,7 @@ import { ConnectionSuperseded, type Registry } from './registry.ts';
 
 export interface RegistryOptions {
   readonly database: Database;
-  readonly catalog: Pick<Catalog, 'replace'>;
+  readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
   /** This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone. */
   readonly node: { readonly id: string; readonly url: string | null };
   /** Epoch milliseconds, for what is stored. */
@@ -51,6 +52,8 @@ const RENEWALS = 3;
 const SKEW_MS = 60_000;
 /** Longest wait for the database when the gateway stops: leases end without it too. */
 const CLOSE_MS = 3_000;
+/** Longest that a name which is unknown here is looked for. */
+const CATCH_UP_MS = 1_000;
 
 /**
  * The registry of a gateway, with what the database knows of others already applied. Rejects when the database cannot be reached.
@@ -199,6 +202,17 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     timer.unref();
   };
 
+  let catching: Promise<void> | null = null;
+  const catchUp = async () => {
+    // One that runs may have read before.
+    await polling;
+    if (closed) return;
+    if (timer) clearTimeout(timer);
+    timer = null;
+    polling ??= poll();
+    await polling;
+  };
+
   const stop = () => {
     closed = true;
     if (timer) clearTimeout(timer);
@@ -212,7 +226,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       { statement: DELETE_PREDECESSORS, params: [node.id, node.url, alone ? 1 : 0] },
       { statement: LEAVE_ORPHANS, params: [now()] },
     ]);
-    await look(() => database.query(RECENT, [now() - graceMs - SKEW_MS]));
+    await look(() => database.query(RECENT, [now() - Math.max(graceMs, LATELY_MS) - SKEW_MS]));
   } catch (error) {
     stop();
     throw error;
@@ -241,6 +255,12 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     },
     locate: (provider) => presence.locate(provider),
     waitFor: (provider, ms) => presence.waitFor(provider, ms),
+    catchUp() {
+      if (alone || closed) return null;
+      // While the database is away nobody waits for it here: calls do so where they need it.
+      const late = new Promise<void>((resolve) => setTimeout(resolve, CATCH_UP_MS).unref());
+      return Promise.race([(catching ??= catchUp().finally(() => (catching = null))), late]);
+    },
     registration: registrations.registration,
     async renew() {
       // After the last write of this gateway its row is to stay away.

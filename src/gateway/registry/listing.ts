@@ -2,6 +2,7 @@ import type { PriceVersion } from '#billing';
 import { loadStatement, type Database } from '#store';
 import type { Offer } from '../call.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { LATELY_MS } from '../catalog/lately-served.ts';
 import { offerOfTunnel } from '../catalog/offers.ts';
 import type { RegisteredService } from './registry.ts';
 import { registeredOf } from './stored-document.ts';
@@ -19,7 +20,7 @@ export interface Listing {
 
 export interface ListingOptions {
   readonly database: Pick<Database, 'batch'>;
-  readonly catalog: Pick<Catalog, 'replace'>;
+  readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
   readonly graceMs: number;
   /** A provider is listed no longer. */
   readonly onGone: (provider: string) => void;
@@ -33,6 +34,8 @@ interface Listed {
   offers: readonly Offer[];
   /** Runs while the provider is away. */
   grace: NodeJS.Timeout | null;
+  /** It has been away for longer than the grace time: what it offered is only to be remembered. For how long, when that was learnt. */
+  goneMs: number | null;
 }
 
 const FIND = loadStatement(import.meta.url, './sql/find-document.sql');
@@ -47,7 +50,7 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
     const found = listed.get(provider);
     listed.delete(provider);
     toLoad.delete(provider);
-    if (found && found.offers.length > 0) catalog.replace(sourceOf(provider), []);
+    if (found && found.offers.length > 0) catalog.depart(sourceOf(provider), found.offers, graceMs);
     onGone(provider);
   };
 
@@ -68,13 +71,15 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
     set(provider, { reachable, revision, awayMs }) {
       let found = listed.get(provider);
       if (!found) {
-        if (!reachable && awayMs >= graceMs) return onGone(provider);
-        listed.set(provider, (found = { wanted: 0, loaded: 0, offers: [], grace: null }));
+        const gone = !reachable && awayMs >= graceMs;
+        if (gone && (awayMs >= LATELY_MS || revision === 0)) return onGone(provider);
+        listed.set(provider, (found = { wanted: 0, loaded: 0, offers: [], grace: null, goneMs: gone ? awayMs : null }));
       }
-      if (reachable && found.grace) {
-        clearTimeout(found.grace);
+      if (reachable) {
+        if (found.grace) clearTimeout(found.grace);
         found.grace = null;
-      } else if (!reachable) {
+        found.goneMs = null;
+      } else if (found.goneMs === null) {
         found.grace ??= setTimeout(end, graceMs - Math.max(0, awayMs), provider).unref();
       }
       if (revision > found.wanted) found.wanted = revision;
@@ -85,6 +90,10 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
       if (!found || revision <= found.loaded) return;
       found.loaded = revision;
       if (found.loaded >= found.wanted) toLoad.delete(provider);
+      if (found.goneMs !== null) {
+        catalog.depart(sourceOf(provider), offersOf(provider, services), found.goneMs);
+        return end(provider);
+      }
       const changes = services.length > 0 || found.offers.length > 0;
       found.offers = offersOf(provider, services);
       if (changes) catalog.replace(sourceOf(provider), found.offers);

@@ -65,6 +65,11 @@ export interface Registry {
   locate(provider: string): Location | null;
   /** Resolves as soon as the provider can be reached, or with null after `ms`. */
   waitFor(provider: string, ms: number): Promise<Location | null>;
+  /**
+   * Settles when this gateway knows what any other one had registered when it was called, or cannot learn it within a second; never rejects. null where this
+   * gateway is alone and knows it anyway.
+   */
+  catchUp(): Promise<void> | null;
   /** What a provider registered, read from the database; null for one that never did. */
   registration(provider: string): Promise<Registration | null>;
   /**

@@ -160,11 +160,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
 
   server.server.on('upgrade', (request, wire, head) => void accept(request, wire as Socket, head));
   server.get(TUNNEL_PATH, { schema: { hide: true } }, (request, reply) => {
-    const message = `This is where providers' proxies dial in: "tollgate provide" opens a WebSocket here, with the subprotocol ${TUNNEL_PROTOCOL}`;
     return reply
       .code(426)
       .headers({ upgrade: 'websocket', connection: 'upgrade', 'x-request-id': request.id })
-      .send({ error: { message, type: 'invalid_request', code: 426, param: null } });
+      .send({ error: { message: whyNoUpgrade(request.headers), type: 'invalid_request', code: 426, param: null } });
   });
   const stopListening = registry.onSuperseded((connection) => tunnels.get(connection)?.replaced());
 
@@ -187,6 +186,14 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
       stopListening();
     },
   };
+}
+
+/** A dial of which a proxy on the way passed everything on but what makes it one, or a request that is none. */
+function whyNoUpgrade({ upgrade, 'sec-websocket-protocol': protocol }: IncomingMessage['headers']): string {
+  if (protocol === undefined || (upgrade !== undefined && upgrade.toLowerCase() !== 'websocket'))
+    return `This is where providers' proxies dial in: "tollgate provide" opens a WebSocket here, with the subprotocol ${TUNNEL_PROTOCOL}`;
+  const dropped = upgrade === undefined ? 'Upgrade' : 'Connection';
+  return `Something between us dropped the ${dropped} header of this WebSocket. A reverse proxy has to pass Upgrade and Connection on (nginx: proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade")`;
 }
 
 const remoteAddress = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';

@@ -28,6 +28,12 @@ export const PROXY_FAILURE_HEADER = 'x-tollgate-failure';
 export const PROXY_FAILURES = ['upstream_unreachable', 'upstream_timeout', 'upstream_broken', 'unknown_service', 'draining'] as const;
 export type ProxyFailure = (typeof PROXY_FAILURES)[number];
 
+/**
+ * Request header of calls of tools: the same text for the same consumer at the same provider, so that what a tool has little of can be shared out between
+ * consumers. It says nothing of who it is, and is another one at another provider. Left out by gateways that do not know it.
+ */
+export const CONSUMER_HEADER = 'x-tollgate-consumer';
+
 export type GatewayMessage =
   /** First: who the proxy is here, and the text that its registrations on this connection must carry. */
   | { readonly type: 'welcome'; readonly provider: string; readonly account: string; readonly challenge: string; readonly version: string }

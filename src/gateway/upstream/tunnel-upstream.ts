@@ -2,7 +2,7 @@ import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpH
 import { UpstreamFailure, type TunnelEndpoint, type UpstreamRequest } from '../call.ts';
 import type { Location, Registry } from '../registry/registry.ts';
 import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type CallSession, type Peers, type Tunnels } from '../tunnel/tunnels.ts';
-import { PROXY_FAILURE_HEADER, type ProxyFailure } from '../tunnel/wire.ts';
+import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure } from '../tunnel/wire.ts';
 import { Http2Exchange, type ExchangeOwner, type Patience } from './http2-exchange.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import type { UpstreamOf } from './upstream.ts';
@@ -19,7 +19,12 @@ export interface TunnelUpstreamOptions {
   readonly idleTimeoutMs: number;
   /** Requests at once to one provider for calls, and as many for what only listens. A proxy takes 4,096 in all. */
   readonly connectionsMax: number;
+  /** See CONSUMER_HEADER. */
+  readonly consumerTag: (provider: string, account: string) => string;
 }
+
+/** Paths of tools in a tunnel. */
+const TOOLS = '/tool/';
 
 /** A provider that is away may be on its way from one gateway to another: what is known of it is asked for again after this. */
 const AGAIN_MS = 50;
@@ -30,7 +35,7 @@ const DISCARD_MS = 1_000;
 
 /** Reaches services through the tunnels that their providers dialled in with, here or at another gateway. */
 export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf<TunnelEndpoint> {
-  const { tunnels, peers, registry, waitMs, headTimeoutMs, idleTimeoutMs, connectionsMax: max } = options;
+  const { tunnels, peers, registry, consumerTag, waitMs, headTimeoutMs, idleTimeoutMs, connectionsMax: max } = options;
   const turnMs = Math.max(1, Math.min(TURN_MS_MAX, headTimeoutMs / 8, idleTimeoutMs / 8));
   const turns = (ms: number) => Math.ceil(ms / turnMs) + 1;
   const patience: Patience = { headTurns: turns(headTimeoutMs), idleTurns: turns(idleTimeoutMs), discardTurns: turns(DISCARD_MS) };
@@ -57,7 +62,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     },
   };
 
-  function open({ endpoint, request }: Sent, location: Location | null): ReturnType<CallSession['request']> | null {
+  function open({ endpoint, request, account }: Sent, location: Location | null): ReturnType<CallSession['request']> | null {
     if (location === null) return null;
     const session = location.kind === 'here' ? tunnels.session(location.connection) : (peers?.session(location.node) ?? null);
     if (session === null || session.closed || session.destroyed) return null;
@@ -69,6 +74,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     };
     for (const name in request.headers) if (!NOT_SENT.has(name)) headers[name] = request.headers[name];
     if (request.body !== null) headers['content-length'] = Buffer.byteLength(request.body);
+    if (endpoint.basePath.startsWith(TOOLS)) headers[CONSUMER_HEADER] = consumerTag(endpoint.provider, account);
     if (location.kind === 'elsewhere') headers[CONNECTION_HEADER] = location.connection;
     return session.request(headers, request.body === null ? NO_BODY : WITH_BODY);
   }
@@ -114,7 +120,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
       const { provider } = endpoint;
       const key = request.listens ? `listens ${provider}` : provider;
       const start = () => {
-        const sent: Sent = { endpoint, request, until: last ? performance.now() + waitMs : 0 };
+        const sent: Sent = { endpoint, request, account, until: last ? performance.now() + waitMs : 0 };
         running.set(exchange, sent);
         clock ??= setInterval(() => {
           for (const each of running.keys()) each.turn();
@@ -145,6 +151,7 @@ interface Entered {
 interface Sent {
   readonly endpoint: TunnelEndpoint;
   readonly request: UpstreamRequest;
+  readonly account: string;
   /** Time, on the monotonic clock, until which the request may wait for its provider. */
   readonly until: number;
 }

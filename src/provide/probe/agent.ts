@@ -10,20 +10,37 @@ export function agentCheck(service: AgentService, target: HttpTarget): Check {
     kind: 'agent',
     name: service.name,
     async run() {
-      const answer = await ask({
-        method: 'GET',
-        url: target.url + service.agent.cardPath,
-        apiKey: target.apiKey,
-        headers: { accept: 'application/json' },
-      });
+      const { cardPath, rpcPath } = service.agent;
+      const card = await cardOf(target, cardPath);
+      const { url, supportedInterfaces: interfaces, skills } = card;
+      const bare = typeof url !== 'string' && !(Array.isArray(interfaces) && interfaces.length > 0);
+      const count = Array.isArray(skills) ? skills.length : 0;
+      return `the card of ${String(card['name'])
+        .replace(/\p{C}+/gu, ' ')
+        .slice(
+          0,
+          60,
+        )}, ${count} ${count === 1 ? 'skill' : 'skills'}${bare ? `; messages are posted to ${rpcPath ?? '/a2a'}, as it names no address` : ''}`;
+    },
+  };
+}
+
+const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
+
+/** The card at the path that the file names, else at either well-known one, as the gateway looks for it. Rejects with what is wrong at the first. */
+async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<Readonly<Record<string, unknown>>> {
+  let first: ProbeFailure | null = null;
+  for (const path of new Set([cardPath, ...WELL_KNOWN])) {
+    try {
+      const answer = await ask({ method: 'GET', url: url + path, apiKey, headers: { accept: 'application/json' } });
       mustSucceed(answer);
       const card = jsonObject(answer.text, 'the agent card');
       if (typeof card['name'] !== 'string' || card['name'] === '') throw new ProbeFailure('the agent card has no name');
-      const { url, supportedInterfaces: interfaces, skills } = card;
-      if (typeof url !== 'string' && !(Array.isArray(interfaces) && interfaces.length > 0))
-        throw new ProbeFailure('the agent card says nothing of where the agent is: it has neither url nor supportedInterfaces');
-      const count = Array.isArray(skills) ? skills.length : 0;
-      return `the card of ${card['name'].replace(/\p{C}+/gu, ' ').slice(0, 60)}, ${count} ${count === 1 ? 'skill' : 'skills'}`;
-    },
-  };
+      return card;
+    } catch (error) {
+      if (!(error instanceof ProbeFailure)) throw error;
+      first ??= error;
+    }
+  }
+  throw first!;
 }

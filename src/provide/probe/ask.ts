@@ -72,8 +72,8 @@ export function jsonObject(text: string, what: string): Readonly<Record<string, 
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** The server's own words for what is wrong, on one line. */
-export function wordsOf(text: string): string {
+/** The server's own words for what is wrong, on one line, cut at `max` characters. */
+export function wordsOf(text: string, max = SHOWN): string {
   let words = text;
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown } | string };
@@ -84,5 +84,5 @@ export function wordsOf(text: string): string {
   return words
     .replace(/\p{C}+/gu, ' ')
     .trim()
-    .slice(0, SHOWN);
+    .slice(0, max);
 }

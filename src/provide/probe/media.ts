@@ -13,7 +13,9 @@ export function mediaCheck(service: MediaService, target: HttpTarget): Check {
       const { status } = await ask({ method: 'GET', url: `${target.url}/models`, apiKey: target.apiKey });
       if (status === 401 || status === 403) throw new ProbeFailure(`does not accept the key: status ${status}`);
       if (status >= 500) throw new ProbeFailure(`answers with status ${status}`);
-      return `answers (status ${status}); nothing was generated`;
+      return status < 400
+        ? 'answers, and accepts the key; nothing was generated'
+        : `is reached; it has no list of models to try the key with (status ${status}); nothing was generated`;
     },
   };
 }

@@ -3,16 +3,15 @@ import type { RouterConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/index.ts';
 import { ask, mustSucceed, wordsOf } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
+import { tunnelCheck } from './tunnel.ts';
 
 /** The router is there, who this provider is at it, and that it accepts the credential. */
 export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: () => number): readonly Check[] {
   const credential = wallet === null ? 'API key' : 'wallet';
   return [
-    {
-      kind: 'wallet',
-      name: wallet?.chainId ?? 'none',
-      run: async () => (wallet === null ? 'comes with an API key' : `this provider is ${wallet.providerId}`),
-    },
+    wallet === null
+      ? { kind: 'API key', name: 'router.api_key', run: async () => 'is set: this provider comes with it, and without a wallet' }
+      : { kind: 'wallet', name: wallet.chainId, run: async () => `this provider is ${wallet.providerId}` },
     {
       kind: 'router',
       name: router.url,
@@ -31,5 +30,6 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
         return `answers, and accepts the ${credential}`;
       },
     },
+    tunnelCheck(router, wallet, now),
   ];
 }

@@ -48,15 +48,28 @@ async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise
     });
   const clientInfo = { name: 'tollgate', version };
   const first = await post({ id: 1, method: 'initialize', params: { protocolVersion: LEGACY, capabilities: {}, clientInfo } });
+  // A server of tools/list and tools/call alone is served as it is.
+  const listedBare = async (): Promise<JsonObject | null> => {
+    const listed = await post({ id: 3, method: 'tools/list' });
+    return listed.status < 300 && hasTools(listed.text) ? resultOf(listed.text, 3, 'tools/list') : null;
+  };
   if (first.status === 400 || first.status === 404) {
     const meta = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientCapabilities': {} };
     const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' };
     const listed = await post({ id: 1, method: 'tools/list', params: { _meta: meta } }, headers);
-    // The refusal of `initialize` says more of a server that knows neither.
-    if (listed.status >= 400) mustSucceed(first);
+    if (listed.status >= 400) {
+      const bare = await listedBare();
+      if (bare !== null) return bare;
+      // The refusal of `initialize` says more of a server that knows neither.
+      mustSucceed(first);
+    }
     return resultOf(listed.text, 1, 'tools/list');
   }
   mustSucceed(first);
+  if (isRefusal(first.text)) {
+    const bare = await listedBare();
+    if (bare !== null) return bare;
+  }
   const { protocolVersion } = resultOf(first.text, 1, 'initialize');
   const session = first.headers['mcp-session-id'];
   const headers = { 'mcp-protocol-version': String(protocolVersion), ...(typeof session === 'string' ? { 'mcp-session-id': session } : {}) };
@@ -66,6 +79,18 @@ async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise
   // A server may keep its sessions to itself.
   if (typeof session === 'string') await ask({ method: 'DELETE', url, apiKey, headers }).catch(() => {});
   return resultOf(listed.text, 2, 'tools/list');
+}
+
+/** A JSON-RPC error in place of a result. */
+const isRefusal = (text: string): boolean => parsed(text)?.['error'] !== undefined;
+const hasTools = (text: string): boolean => Array.isArray((parsed(text)?.['result'] as JsonObject | undefined)?.['tools']);
+
+function parsed(text: string): JsonObject | null {
+  try {
+    return JSON.parse(text) as JsonObject | null;
+  } catch {
+    return null;
+  }
 }
 
 /** The response with this id, out of a JSON reply or out of a stream of events. */

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { CONSUMER_HEADER } from '#gateway/wire';
 import type { Forward } from '../forward.ts';
 import { refuse, sendJson } from '../own-reply.ts';
 import { takeWhole } from '../request-body.ts';
@@ -48,11 +49,17 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
   }
 
   function begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, request: Request): void {
-    const begun = sessions.begin(request, stream, headers.accept, (code) => {
-      modernAlone ||= code === ERROR.unsupportedVersion || code === ERROR.methodNotFound;
+    const consumer = headers[CONSUMER_HEADER];
+    const begun = sessions.begin(request, stream, {
+      accept: headers.accept,
+      // Of a gateway that does not say it all are one.
+      consumer: typeof consumer === 'string' ? consumer : '',
+      refused(code) {
+        modernAlone ||= code === ERROR.unsupportedVersion || code === ERROR.methodNotFound;
+      },
     });
     if (begun) return;
-    const text = 'as many sessions as this tool may have are open; try again later';
+    const text = 'as many sessions as this tool may have are in use; try again later';
     sendJson(stream, 503, errorText(request.id, ERROR.process, text), { 'retry-after': RETRY_AFTER_S });
   }
 

@@ -18,6 +18,10 @@ export interface Session {
   pass(message: Notification | Response): boolean;
   /** Takes the client's own stream for what belongs to no request. False when it has one already. */
   listen(stream: ServerHttp2Stream): boolean;
+  /** Its client waits for something, or listens. */
+  readonly busy: () => boolean;
+  /** When it was used last, in milliseconds that only go on. */
+  readonly usedAt: () => number;
   /** Ends the stream that `listen` took, which would never end by itself. */
   drain(): void;
   /** Settles when the process has ended; every stream is over by then. */
@@ -56,6 +60,7 @@ export function startSession({ service, target, env, log, idleMs, over }: Sessio
   let own: ServerHttp2Stream | null = null;
   let idle: NodeJS.Timeout | undefined;
   let dead = false;
+  let usedAt = performance.now();
 
   const child: Child = startChild({
     target,
@@ -66,9 +71,12 @@ export function startSession({ service, target, env, log, idleMs, over }: Sessio
   });
 
   /** Counts from now, unless the client is there. */
+  const busy = () => own !== null || [...open.values()].some(({ reply }) => reply.isOpen());
+
   function touch(): void {
     clearTimeout(idle);
-    if (!dead && own === null && ![...open.values()].some(({ reply }) => reply.isOpen())) idle = setTimeout(over, idleMs, 'idle');
+    usedAt = performance.now();
+    if (!dead && !busy()) idle = setTimeout(over, idleMs, 'idle');
   }
 
   function take(line: string): void {
@@ -176,6 +184,8 @@ export function startSession({ service, target, env, log, idleMs, over }: Sessio
       for (const text of waiting.takeAll()) stream.write(eventOf(text));
       return true;
     },
+    busy,
+    usedAt: () => usedAt,
     drain,
     ended,
     async stop(times) {

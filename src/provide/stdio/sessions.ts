@@ -5,14 +5,18 @@ import { errorCodeOf, type Request } from './json-rpc.ts';
 import { statusOfError } from './modern-status.ts';
 import type { PipeOptions } from './pipe.ts';
 import { createReply } from './reply.ts';
+import { createPlaces } from './places.ts';
 import { startSession, type Session } from './session.ts';
 
 export const SESSION_HEADER = 'mcp-session-id';
 
 /** The sessions of one tool: a process for each client that said `initialize`. */
 export interface Sessions {
-  /** Starts one with the client's `initialize`, which is answered on `stream`. `refused` is called when the process wants no such beginning. False when there are too many. */
-  begin(request: Request, stream: ServerHttp2Stream, accept: string | undefined, refused: (code: number) => void): boolean;
+  /**
+   * Starts one with the client's `initialize`, which is answered on `stream`. `consumer`: whose it is, as CONSUMER_HEADER says. `refused` is called when the
+   * process wants no such beginning. False when there are too many.
+   */
+  begin(request: Request, stream: ServerHttp2Stream, options: Begin): boolean;
   find(id: string): Session | undefined;
   /** Ends one in good order; it is not found any more from now on. */
   end(id: string): Promise<void>;
@@ -21,6 +25,12 @@ export interface Sessions {
   /** Ends all of them in good order, and begins no more. */
   stop(): Promise<void>;
   kill(): void;
+}
+
+export interface Begin {
+  readonly accept: string | undefined;
+  readonly consumer: string;
+  readonly refused: (code: number) => void;
 }
 
 export interface SessionsOptions extends PipeOptions {
@@ -33,6 +43,7 @@ const ID_BYTES = 18;
 export function createSessions(options: SessionsOptions): Sessions {
   const { service, target, log, stopTimes } = options;
   const byId = new Map<string, Session>();
+  const places = createPlaces(target.sessionsMax);
   /** Those that are ending too: their processes are still there. */
   const running = new Set<Session>();
   let stopped = false;
@@ -40,20 +51,27 @@ export function createSessions(options: SessionsOptions): Sessions {
   async function end(id: string, why: string): Promise<void> {
     const session = byId.get(id);
     if (!session || !byId.delete(id)) return;
+    places.leave(id);
     log.debug({ service, why, sessions: byId.size }, 'a session of the tool ended');
     await session.stop(stopTimes);
   }
 
   return {
-    begin(request, stream, accept, refused) {
-      if (stopped || running.size >= target.sessionsMax) return false;
+    begin(request, stream, { accept, consumer, refused }) {
+      // Those that had to make room end in good order, which takes a while: as many again may be about it.
+      if (stopped || running.size >= 2 * target.sessionsMax) return false;
+      const leaves = places.makeRoom(consumer);
+      if (leaves === null) return false;
+      for (const other of leaves) void end(other, 'it makes room for another');
       const id = randomBytes(ID_BYTES).toString('base64url');
       const over = (why: string) => void end(id, why);
       const session = startSession({ ...options, idleMs: target.sessionIdleMs, over });
       byId.set(id, session);
+      places.take(id, consumer, session);
       running.add(session);
       void session.ended.then((how) => {
         running.delete(session);
+        places.leave(id);
         if (byId.delete(id)) log.warn({ service, how, sessions: byId.size }, 'the process of a session ended');
       });
       log.debug({ service, sessions: byId.size }, 'a session of the tool begins');

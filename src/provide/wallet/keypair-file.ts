@@ -1,20 +1,20 @@
 import { constants, type Stats } from 'node:fs';
-import { open, rm, type FileHandle } from 'node:fs/promises';
+import { access, open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { WalletError } from './wallet.ts';
 
 const FILE_BYTES_MAX = 64 * 1024;
 
 /**
- * Text of a keypair file: a regular file of at most 64 KiB that only its owner can read. A file of root's that nobody may write and only
- * a group may read besides is accepted from a process that is not root's: so do orchestrators mount a secret for it. Rejects with WalletError.
+ * Text of a keypair file: a regular file of at most 64 KiB that only its owner can read. Mounted secrets are accepted too, see isPrivate.
+ * Rejects with WalletError.
  */
 export async function readKeypairFile(path: string): Promise<string> {
   const file = await openToRead(path);
   try {
     const stats = await file.stat();
     if (!stats.isFile()) throw new WalletError(`The keypair file ${path} is not a regular file. Name the file that tollgate keygen wrote`);
-    refuseReadable(path, stats);
+    await refuseReadable(path, stats);
     // The size is not trusted: a file may grow, and those of some file systems say 0.
     const bytes = Buffer.alloc(FILE_BYTES_MAX + 1);
     let length = 0;
@@ -45,19 +45,39 @@ async function openToRead(path: string): Promise<FileHandle> {
 }
 
 /** Windows has no such modes. */
-function refuseReadable(path: string, stats: Stats): void {
+async function refuseReadable(path: string, stats: Stats): Promise<void> {
   if (process.platform === 'win32') return;
   const reader = process.geteuid!();
-  if (isPrivate(stats, reader)) return;
+  const fixed = await isOnReadOnlyMount(path);
+  if (isPrivate(stats, reader, fixed)) return;
+  if (fixed)
+    throw new WalletError(
+      `The keypair file ${path} has mode ${octal(stats.mode)}. On a read-only mount it may be readable, and neither writable nor executable for group and others. Mount it with mode 0440 or 0400 (Kubernetes: defaultMode; Docker: mode)`,
+    );
   // Of somebody else's file the mode alone would lock out the user that runs this.
   const right = stats.uid === reader || reader === 0 ? `Run: chmod 600 ${path}` : 'Make it a file of the user that runs this, with mode 600';
   throw new WalletError(`The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. ${right}`);
 }
 
-/** Whether a file is the owner's alone, or such a mount as `readKeypairFile` accepts, for a process of the user `reader`. */
-export function isPrivate({ mode, uid }: Pick<Stats, 'mode' | 'uid'>, reader: number): boolean {
-  return (mode & 0o077) === 0 || (uid === 0 && reader !== 0 && (mode & 0o337) === 0);
+/**
+ * Whether a process of the user `reader` may take its key from a file. Its owner's alone always. So are the secrets that orchestrators mount: a file of root's
+ * that nobody may write and a group may read; and on a read-only mount, where no mode can be changed, whatever the others may only read.
+ */
+export function isPrivate({ mode, uid }: Pick<Stats, 'mode' | 'uid'>, reader: number, readOnlyMount: boolean): boolean {
+  return (mode & 0o077) === 0 || (readOnlyMount && (mode & 0o033) === 0) || (uid === 0 && reader !== 0 && (mode & 0o337) === 0);
 }
+
+/** Root may write everything but this. */
+async function isOnReadOnlyMount(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.W_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS';
+  }
+}
+
+const octal = (mode: number) => (mode & 0o777).toString(8).padStart(4, '0');
 
 /** Writes a new keypair file, durably and readable by its owner alone from the first byte. An existing file is never touched. Rejects with WalletError. */
 export async function writeKeypairFile(path: string, text: string): Promise<void> {

@@ -51,7 +51,7 @@ const call = async (method: string, path: string, headers: Record<string, string
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 };
 
-test('a payment names the account that it is for, is credited, and is paid back to the wallet', async () => {
+test('a payment of the wallet that is signed in is credited, and is paid back to the wallet', async () => {
   const wallet = solanaWallet();
   const payer: Payer = {
     address: wallet.address as Payer['address'],
@@ -63,9 +63,9 @@ test('a payment names the account that it is for, is credited, and is paid back 
   const headers = await signInHeaders(wallet);
   const topup = (more: Record<string, string> = {}) => call('POST', '/topup', { ...headers, ...more }, { amount_usd: 3 });
   const [terms] = termsOf((await topup()).headers).accepts;
-  expect(terms).toMatchObject({ network: DEVNET, payTo: treasury.address, amount: '3000000', extra: { memo: wallet.account } });
+  expect(terms).toMatchObject({ network: DEVNET, payTo: treasury.address, amount: '3000000' });
   const payment = { 'payment-signature': Buffer.from(JSON.stringify(await pay(twin, payer, terms!))).toString('base64') };
-  // It is another account's, and says so.
+  // It does not say that it is the key's.
   expect(await call('POST', '/topup', { ...bearer(spine.key), ...payment }, { amount_usd: 3 })).toMatchObject({
     status: 402,
     body: { error: { type: 'payment_verification_failed' } },

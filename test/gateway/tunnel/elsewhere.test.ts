@@ -13,6 +13,7 @@ async function upstreamElsewhere(world: World, locate: (listener: string) => Loc
   await listener.listen();
   const peers = createPeers({ secret });
   const upstream = createTunnelUpstream({
+    consumerTag: (provider, account) => `${provider} ${account}`,
     tunnels: { session: () => null },
     peers,
     registry: { locate: () => locate(listener.url), waitFor: async () => locate(listener.url) },

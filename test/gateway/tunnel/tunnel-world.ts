@@ -100,6 +100,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.limits ? { limits: options.limits } : {}),
   });
   const upstream = createTunnelUpstream({
+    consumerTag: (provider, account) => `${provider} ${account}`,
     tunnels,
     peers: null,
     registry,

@@ -117,6 +117,7 @@ export async function startGateway(options: GatewayOptions) {
       return { caller, rate };
     },
     visitor: async () => caller,
+    lookUp: () => null,
     count: async () => {},
     async prepare(request) {
       if (request.targets[0] !== offer.service)

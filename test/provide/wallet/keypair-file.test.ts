@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
+const MOUNTS = spawnSync('unshare', ['-rm', 'true']).status === 0;
 const CHAIN = 'solana:mainnet';
 const GOOD = JSON.stringify([...solanaWallet().secret]);
 const load = (keypairFile: string) => loadWallet({ chainId: CHAIN, keypairFile });
@@ -57,7 +58,40 @@ describe('a keypair file', () => {
       [0o100400, user, user, true],
     ];
     for (const [mode, uid, reader, accepted] of cases)
-      expect(isPrivate({ mode, uid }, reader), `${mode.toString(8)} ${uid} ${reader}`).toBe(accepted);
+      expect(isPrivate({ mode, uid }, reader, false), `${mode.toString(8)} ${uid} ${reader}`).toBe(accepted);
+  });
+
+  it('on a read-only mount may be readable for others, and for nobody to write', async () => {
+    for (const [mode, accepted] of [
+      [0o100444, true],
+      [0o100644, true],
+      [0o100666, false],
+      [0o100755, false],
+    ] as const)
+      expect(isPrivate({ mode, uid: 0 }, 0, true), mode.toString(8)).toBe(accepted);
+    // A mount of a namespace of its own leaves nothing behind. Some containers allow none.
+    if (!MOUNTS) return;
+    const expected: Record<string, RegExp> = {
+      '0440': /^ok$/,
+      '0444': /^ok$/,
+      '0644': /^ok$/,
+      '0400': /^ok$/,
+      '0666': /has mode 0666\. On a read-only mount .* Mount it with mode 0440 or 0400/,
+      '0755': /has mode 0755\. On a read-only mount/,
+    };
+    const mount = join(dir, 'mount');
+    await mkdir(mount);
+    const modes = Object.keys(expected);
+    const writes = modes.map((mode) => `echo '${GOOD}' > ${mount}/${mode} && chmod ${mode} ${mount}/${mode}`);
+    const script = `mount -t tmpfs tmpfs ${mount} && ${writes.join(' && ')} && mount -o remount,ro ${mount} && exec ${process.execPath} -e "$READ"`;
+    const read = `
+      const { readKeypairFile } = await import(${JSON.stringify(new URL('../../../src/provide/wallet/keypair-file.ts', import.meta.url).href)});
+      for (const mode of ${JSON.stringify(modes)})
+        console.log(await readKeypairFile(${JSON.stringify(mount)} + '/' + mode).then((text) => (text.trim() === ${JSON.stringify(GOOD)} ? 'ok' : text), (error) => error.message));`;
+    const out = execFileSync('unshare', ['-rm', 'sh', '-c', script], { env: { ...process.env, READ: read }, encoding: 'utf8' });
+    const lines = out.trim().split('\n');
+    for (const [index, mode] of modes.entries()) expect(lines[index], mode).toMatch(expected[mode]!);
+    expect(lines).toHaveLength(modes.length);
   });
 
   it('is a regular file: no directory, no pipe, no device', async () => {

@@ -52,6 +52,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
     network,
     asset: assetAddress,
     treasury: account.address,
+    paymentsNameAccounts: false,
 
     async open() {
       const real = await node.chainId();

@@ -99,6 +99,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     network,
     asset,
     treasury,
+    paymentsNameAccounts: true,
 
     async open() {
       await openTreasury({ node, network, asset, key, treasuryAccount, timeoutMs });

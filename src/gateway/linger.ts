@@ -1,0 +1,51 @@
+import { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { LimitsConfig } from './config.ts';
+import { GatewayError } from './errors.ts';
+
+/** What is read of a body after its request was answered, and for how long. */
+const LINGER_BYTES = 32 * 1024 * 1024;
+const LINGER_MS = 5_000;
+
+/**
+ * Has clients that are refused while they still send get their answer: a connection that is closed under them loses it. The rest of the body is read and
+ * thrown away, within bounds; then the connection goes on, or ends. A body whose length is said to be too large is refused before any of it is read.
+ */
+export function answerBeforeTheBody(server: FastifyInstance, limits: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>): void {
+  server.addHook('preParsing', (request, _reply, payload, done) => {
+    const { bodyLimit } = request.routeOptions;
+    if (Number(request.headers['content-length']) > bodyLimit) return done(tooLarge(bodyLimit, limits));
+    done(null, payload);
+  });
+  server.addHook('onSend', (request, reply, payload, done) => {
+    // Fastify ends the connection of what it cannot read. It is ended below, when its client has had time to read.
+    if (!request.raw.complete) reply.removeHeader('connection');
+    done(null, payload);
+  });
+  server.addHook('onResponse', (request, _reply, done) => {
+    const { raw } = request;
+    if (!raw.complete && raw.socket instanceof Socket) readOn(raw, raw.socket);
+    done();
+  });
+}
+
+function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
+  const end = () => socket.destroy();
+  const timer = setTimeout(end, LINGER_MS).unref();
+  let left = LINGER_BYTES;
+  body.on('data', (chunk: Buffer) => {
+    left -= chunk.byteLength;
+    if (left < 0) end();
+  });
+  const over = () => clearTimeout(timer);
+  body.once('end', over);
+  socket.once('close', over);
+  body.resume();
+}
+
+/** The error of a body over a limit of an endpoint, with the option that sets it. */
+export function tooLarge(bytes: number, { bodyBytesMax, chatBodyBytesMax }: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>): GatewayError {
+  const option = bytes === chatBodyBytesMax ? 'limits.chat_body_bytes_max' : bytes === bodyBytesMax ? 'limits.body_bytes_max' : null;
+  const set = option === null ? '' : `; the operator sets it with ${option}`;
+  return new GatewayError('payload_too_large', `The request body is too large: this endpoint takes at most ${bytes} bytes${set}`);
+}

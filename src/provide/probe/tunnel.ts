@@ -1,0 +1,61 @@
+import type { IncomingMessage } from 'node:http';
+import { WebSocket } from 'ws';
+import { SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#gateway/wire';
+import { describeFault } from '../connect-fault.ts';
+import { credentialHeaders } from '../credential.ts';
+import type { RouterConfig } from '../provider-file.ts';
+import { tunnelUrl } from '../tunnel-url.ts';
+import type { Wallet } from '../wallet/index.ts';
+import { ask, wordsOf } from './ask.ts';
+import { ProbeFailure, type Check } from './check.ts';
+
+const DIAL_MS = 10_000;
+const ANSWER_CHARS_MAX = 4_096;
+
+/** A WebSocket reaches the router through whatever is between. Nothing is registered, so that no proxy that runs is disturbed. */
+export function tunnelCheck(router: RouterConfig, wallet: Wallet | null, now: () => number): Check {
+  const url = tunnelUrl(router.url);
+  return {
+    kind: 'tunnel',
+    name: url,
+    async run() {
+      await dial(url, await credentialHeaders(router, wallet, now()));
+      await checkHost(router.url);
+      return 'a WebSocket gets through';
+    },
+  };
+}
+
+async function dial(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const socket = new WebSocket(url, [TUNNEL_PROTOCOL], { ...SOCKET_OPTIONS, headers, handshakeTimeout: DIAL_MS, followRedirects: false });
+  const refuse = (message: string) => reject(new ProbeFailure(message));
+  socket.on('open', resolve);
+  socket.on('error', (error) => refuse(`no WebSocket can be opened: ${describeFault(error)}`));
+  socket.on('unexpected-response', (_request, response: IncomingMessage) => void refusalOf(response).then(refuse, refuse));
+  try {
+    await promise;
+  } finally {
+    socket.terminate();
+  }
+}
+
+/** What the router says of it; what is not the router's own words comes from something on the way. */
+async function refusalOf(response: IncomingMessage): Promise<string> {
+  const { statusCode: status } = response;
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) if ((text += chunk).length > ANSWER_CHARS_MAX) break;
+  response.destroy();
+  const words = wordsOf(text, 600);
+  const own = text.startsWith('{"error"') && words !== '';
+  return own
+    ? `a WebSocket is refused with status ${status}: ${words}`
+    : `a WebSocket is answered with status ${status}, and not by the router: does what is between here and there pass WebSockets on?`;
+}
+
+/** MCP and A2A are refused to who is sent on under another Host than the router's own. */
+async function checkHost(router: string): Promise<void> {
+  const { status, text } = await ask({ method: 'GET', url: `${router}/mcp` });
+  if (status === 403 && text.includes('The host'))
+    throw new ProbeFailure(`a WebSocket gets through, but its clients will not: ${wordsOf(text, 600)}`);
+}

@@ -1,0 +1,9 @@
+import { TUNNEL_PATH } from '#gateway/wire';
+
+/** Where a router's tunnel is. The path of the router's address stays: a router may live below one. */
+export function tunnelUrl(router: string): string {
+  const url = new URL(router);
+  url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
+  url.pathname = `${url.pathname.replace(/\/$/, '')}${TUNNEL_PATH}`;
+  return url.href;
+}
