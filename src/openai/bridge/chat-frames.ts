@@ -89,7 +89,9 @@ function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string,
     const message = `${about.model} failed: ${end.error ?? 'no reason given'}`;
     body['error'] = { message, type: 'provider_unavailable', code: 500, param: null };
   }
-  if (taskId !== null || contextId !== null) body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish] };
+  // A task that asks for something is charged when it ends: its cost so far is 0, and not what it will be.
+  const pending = end.finish === 'input' ? { cost_pending: true } : {};
+  if (taskId !== null || contextId !== null) body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };
   const tail: ChatTail = {
     before: null,
     body,
