@@ -85,11 +85,11 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
     const before = (await world.spine.balance()).available;
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['real--everything__echo', 'real--filesystem__read_text_file', 'real--memory__read_graph']));
-    expect(textOf(await client.callTool({ name: 'real--everything__echo', arguments: { message: 'all' } }))).toBe('Echo: all');
+    expect(names).toEqual(expect.arrayContaining(['real_everything__echo', 'real_filesystem__read_text_file', 'real_memory__read_graph']));
+    expect(textOf(await client.callTool({ name: 'real_everything__echo', arguments: { message: 'all' } }))).toBe('Echo: all');
     const path = join(world.directory, 'note.txt');
-    expect(textOf(await client.callTool({ name: 'real--filesystem__read_text_file', arguments: { path } }))).toContain('a note');
-    await client.callTool({ name: 'real--memory__read_graph', arguments: {} });
+    expect(textOf(await client.callTool({ name: 'real_filesystem__read_text_file', arguments: { path } }))).toContain('a note');
+    await client.callTool({ name: 'real_memory__read_graph', arguments: {} });
     expect((await world.spine.balance()).available).toBe(before - 3_000n);
     await client.close();
     expect(await world.spine.faults()).toEqual([]);
