@@ -15,7 +15,7 @@ export interface Resolved {
 }
 
 export interface Catalog {
-  /** Throws GatewayError `invalid_model` (`Model not found: <name>`) or `not_found`. */
+  /** Throws GatewayError `invalid_model` (`Model not found: <name>`) or `not_found` (of tools the name is that of a service). */
   resolve(name: string, primitive: Primitive): Resolved;
   offers(primitive?: Primitive): readonly Offer[];
   /** Replaces all offers of one source (the config file; later a provider's tunnel) in one step. */
@@ -39,7 +39,7 @@ const NOT_FOUND = {
   model: ['invalid_model', 'Model'],
   image: ['invalid_model', 'Model'],
   video: ['invalid_model', 'Model'],
-  tool: ['not_found', 'Tool'],
+  tool: ['not_found', 'Service'],
   agent: ['not_found', 'Agent'],
 } as const satisfies Record<Primitive, readonly [string, string]>;
 

@@ -1,6 +1,16 @@
-import { isObject, type JsonRpcError, type Member, membersOf, printable, RawJsonError, type RequestMessage, splice, withMembers } from '#gateway';
+import {
+  isObject,
+  type JsonRpcError,
+  type Member,
+  membersOf,
+  nearestNames,
+  printable,
+  RawJsonError,
+  type RequestMessage,
+  splice,
+  withMembers,
+} from '#gateway';
 import { ERROR } from '../revisions.ts';
-import { nearestNames } from './nearest.ts';
 import { formerName, splitName } from './names.ts';
 import type { Spoken } from '../front/spoken.ts';
 import { ASK, askedBy, OWN } from './own-tools.ts';
