@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { CreateMessageRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRealServers, type RealServers } from './real-servers.ts';
 
@@ -94,4 +95,24 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
     await client.close();
     expect(await world.spine.faults()).toEqual([]);
   });
+});
+
+test('at one address, tools that a server has only for clients that it can ask are there, and ask', async () => {
+  const client = new Client(INFO, { capabilities: { sampling: {}, elicitation: {}, roots: {} } });
+  client.setRequestHandler(CreateMessageRequestSchema, () => ({ model: 'm', role: 'assistant', content: { type: 'text', text: 'as you like' } }));
+  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [] }));
+  await client.connect(new StreamableHTTPClientTransport(address(''), { requestInit: requestInit() }));
+  const { tools } = await client.listTools();
+  const name = tools.map((tool) => tool.name).find((one) => one.startsWith('real_everything__trigger_sampling_request_'))!;
+  const before = (await world.spine.balance()).available;
+  expect(textOf(await client.callTool({ name, arguments: { prompt: 'say', maxTokens: 5 } }))).toContain('as you like');
+  expect((await world.spine.balance()).available).toBe(before - 1_000n);
+  await client.close();
+  // A client that cannot be asked is refused by the server, free.
+  const other = new Client(INFO);
+  await other.connect(new StreamableHTTPClientTransport(address(''), { requestInit: requestInit() }));
+  expect(await other.callTool({ name, arguments: { prompt: 'say' } })).toMatchObject({ isError: true });
+  expect((await world.spine.balance()).available).toBe(before - 1_000n);
+  await other.close();
+  expect(await world.spine.faults()).toEqual([]);
 });
