@@ -133,16 +133,12 @@ export function createA2a(options: A2aOptions): A2a {
     return found?.speaker.has(found.name) ? { service, ...found } : null;
   };
   /** What can be called as an agent. */
-  const allNames = () => [
-    ...new Set(catalog.offers('agent').map(({ service }) => service)),
-    ...(['model', 'mcp'] as const).flatMap(
-      (kind) =>
-        options
-          .speakers()
-          [kind]?.list(NAMED_MAX)
-          .map(({ name }) => `${kind}/${name}`) ?? [],
-    ),
-  ];
+  function* allNames(): Generator<string> {
+    yield* new Set(catalog.offers('agent').map(({ service }) => service));
+    const { model, mcp } = options.speakers();
+    for (const { name } of model?.list(NAMED_MAX) ?? []) yield `model/${name}`;
+    for (const { name } of mcp?.list(NAMED_MAX) ?? []) yield `mcp/${name}`;
+  }
   const nameOf = (name: string): string => (bridgeOf(name) === null ? resolveAgent(catalog, name).service : name);
 
   const taskDeps: RunTaskDeps = { ...seen, pipeline, tasks, nameOf, listen: createListenToTask({ ...seen, pipeline, tasks, places }) };

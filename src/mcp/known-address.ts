@@ -1,7 +1,7 @@
 import { type Catalog, GatewayError, nearestHint, printable, type Speakers } from '#gateway';
 import { fullName, SPOKEN, WORD } from './front/spoken.ts';
 
-export interface KnownServiceDeps {
+export interface KnownAddressDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
   readonly speakers: () => Partial<Speakers>;
 }
@@ -10,7 +10,7 @@ export interface KnownServiceDeps {
 const NEAR_MAX = 1_000;
 
 /** Throws GatewayError `not_found` with the nearest names where an address is of no tool service. */
-export function createKnownService({ catalog, speakers }: KnownServiceDeps): (service: string) => void {
+export function createKnownAddress({ catalog, speakers }: KnownAddressDeps): (service: string) => void {
   function* names(): Generator<string> {
     yield* new Set(catalog.offers('tool').map(({ service }) => service));
     for (const kind of SPOKEN) for (const { name } of speakers()[kind]?.list(NEAR_MAX) ?? []) yield fullName(kind, name);
