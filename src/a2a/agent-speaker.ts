@@ -3,7 +3,6 @@ import {
   pinned,
   encodePartsEvent,
   GatewayError,
-  isObject,
   NO_PREFERENCES,
   ownerOf,
   type Call,
@@ -11,14 +10,13 @@ import {
   type JsonObject,
   type Part,
   type PartsAsk,
-  type PartsEnd,
-  type PartsEvent,
   type ReplyEnd,
   type Speaker,
   type Tasks,
 } from '#gateway';
+import { createAnswerTeller, type AnswerTeller } from './answer-teller.ts';
 import type { A2aTail } from './ending.ts';
-import { fromA2aParts, toA2aPart } from './parts.ts';
+import { toA2aPart, wordsOf } from './parts.ts';
 import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
 import { resolveAgent } from './resolve.ts';
@@ -78,7 +76,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         exchange: {
           begin: (call: Call) => talk.begin!(call),
           resolved: (state) => talk.resolved!(state),
-          converse: (offer, send, signal, detached) => inParts(talk.converse(offer, send, signal, detached)),
+          converse: (offer, send, signal, detached) => inParts(talk.converse(offer, send, signal, detached), createAnswerTeller(task)),
         },
         free: covered ? 'message/send' : null,
         estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
@@ -96,7 +94,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
 function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
   const last = turns.at(-1)!;
   const before = contextId === null && taskId === null ? turns.slice(0, -1) : [];
-  const said = before.map(({ role, parts }) => `${role}: ${parts.map(textOf).join(' ')}`).join('\n');
+  const said = before.map(({ role, parts }) => `${role}: ${wordsOf(parts)}`).join('\n');
   const parts: Part[] = [...(said === '' ? [] : [{ kind: 'text' as const, text: `The conversation so far:\n${said}\n\nNow:` }]), ...last.parts];
   return {
     messageId: randomUUID(),
@@ -107,139 +105,20 @@ function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
   };
 }
 
-function textOf(part: Part): string {
-  if (part.kind === 'text') return part.text;
-  return part.kind === 'data' ? JSON.stringify(part.data) : `[${part.name ?? part.mediaType ?? 'file'}]`;
-}
-
 /** The events of a talk in 1.0 as parts, and its tail as a PartsEnd. */
-async function* inParts(talk: AsyncGenerator<Uint8Array, ReplyEnd, undefined>): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-  const teller = createTeller();
+async function* inParts(
+  talk: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
+  teller: AnswerTeller,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
   for (;;) {
     const step = await talk.next();
     if (step.done) {
       const { tail, ...end } = step.value;
       const { text, error, cut } = tail as A2aTail;
       if (text !== null) for (const event of teller.tell(JSON.parse(text))) yield encodePartsEvent(event);
+      for (const event of teller.rest()) yield encodePartsEvent(event);
       return { ...end, tail: teller.end(end, error?.message ?? cut) };
     }
     for (const event of teller.tell(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
   }
 }
-
-/** Tells what is new in each event: a task that ends shows once more what was streamed before. */
-function createTeller() {
-  const told = new Set<string>();
-  const tellOnce = (key: string) => {
-    if (told.size < TOLD_MAX) told.add(key);
-  };
-  /** How much of each artifact was told: characters of its text, and its other parts. */
-  const given = new Map<string, { readonly chars: number; readonly others: number }>();
-  let taskId: string | null = null;
-  let contextId: string | null = null;
-  let state = '';
-  let said: string | null = null;
-  const usage = { promptTokens: 0, completionTokens: 0 };
-
-  const parts = (of: unknown): PartsEvent[] => fromA2aParts(of).map((part) => ({ type: 'part', part }));
-  const note = (holder: JsonObject, id: unknown) => {
-    if (typeof id === 'string') taskId = id;
-    if (typeof holder['contextId'] === 'string') contextId = holder['contextId'];
-    const metadata = holder['metadata'];
-    const claim = isObject(metadata) ? metadata['tollgate/usage'] : undefined;
-    if (!isObject(claim)) return;
-    usage.promptTokens = countOf(claim['prompt'] ?? claim['prompt_tokens']);
-    usage.completionTokens = countOf(claim['completion'] ?? claim['completion_tokens']);
-  };
-  const statusOf = (status: unknown): PartsEvent[] => {
-    if (!isObject(status)) return [];
-    state = nameOf(status['state']);
-    const message = isObject(status['message']) ? status['message'] : null;
-    if (message === null) return [];
-    const key = message['messageId'];
-    if (key !== undefined && told.has(`message ${nameOf(key)}`)) return [];
-    tellOnce(`message ${nameOf(key)}`);
-    note({ metadata: message['metadata'] }, undefined);
-    const words = fromA2aParts(message['parts']);
-    const text = words.map(textOf).join(' ');
-    if (INTERRUPTED.has(state) || state === COMPLETED) return words.map((part) => ({ type: 'part', part }));
-    if (FAILED.has(state)) said = text;
-    return [{ type: 'progress', text }];
-  };
-  /** `chunk`: a piece as it is streamed; else the artifact as it stands, of which what is new is told. */
-  const artifactOf = (artifact: unknown, chunk: boolean, append: boolean): PartsEvent[] => {
-    if (!isObject(artifact)) return [];
-    const id = nameOf(artifact['artifactId']);
-    const all = fromA2aParts(artifact['parts']);
-    const before = given.get(id) ?? NOTHING_GIVEN;
-    const size = sizeOf(all);
-    const now = chunk && append ? { chars: before.chars + size.chars, others: before.others + size.others } : size;
-    if (given.has(id) || given.size < TOLD_MAX) given.set(id, now);
-    return (chunk ? all : withoutGiven(all, before)).map((part) => ({ type: 'part', part }));
-  };
-
-  return {
-    tell(event: unknown): readonly PartsEvent[] {
-      if (!isObject(event)) return [];
-      const { message, task, statusUpdate, artifactUpdate } = event;
-      if (isObject(message)) {
-        note(message, message['taskId']);
-        return parts(message['parts']);
-      }
-      if (isObject(statusUpdate)) {
-        note(statusUpdate, statusUpdate['taskId']);
-        return statusOf(statusUpdate['status']);
-      }
-      if (isObject(artifactUpdate)) {
-        note(artifactUpdate, artifactUpdate['taskId']);
-        return artifactOf(artifactUpdate['artifact'], true, artifactUpdate['append'] === true);
-      }
-      if (!isObject(task)) return [];
-      note(task, task['id']);
-      const artifacts = Array.isArray(task['artifacts']) ? task['artifacts'] : [];
-      return [...artifacts.flatMap((artifact: unknown) => artifactOf(artifact, false, false)), ...statusOf(task['status'])];
-    },
-    end({ outcome }: Pick<ReplyEnd, 'outcome'>, error: string | null): PartsEnd {
-      const base = { taskId, contextId, ...usage };
-      if (outcome === 'pending' && INTERRUPTED.has(state)) return { ...base, finish: 'input', error: null };
-      if (outcome === 'complete') return { ...base, finish: 'stop', error: null };
-      if (outcome === 'cut')
-        return { ...base, finish: 'cut', error: error ?? said ?? "The agent's task was canceled. What it gave until then is charged" };
-      return { ...base, finish: 'failed', error: error ?? said ?? `the agent's task is ${state.replace('TASK_STATE_', '').toLowerCase() || 'over'}` };
-    },
-  };
-}
-
-const NOTHING_GIVEN = { chars: 0, others: 0 } as const;
-
-function sizeOf(parts: readonly Part[]): { readonly chars: number; readonly others: number } {
-  let [chars, others] = [0, 0];
-  for (const part of parts) {
-    if (part.kind === 'text') chars += part.text.length;
-    else others += 1;
-  }
-  return { chars, others };
-}
-
-/** The parts of an artifact that come after what was given of it. */
-function withoutGiven(parts: readonly Part[], before: { readonly chars: number; readonly others: number }): readonly Part[] {
-  let { chars, others } = before;
-  return parts.flatMap((part): Part[] => {
-    if (part.kind !== 'text') return others-- > 0 ? [] : [part];
-    const text = part.text.slice(chars);
-    chars = Math.max(0, chars - part.text.length);
-    return text === '' ? [] : [{ ...part, text }];
-  });
-}
-
-const COMPLETED = 'TASK_STATE_COMPLETED';
-const INTERRUPTED: ReadonlySet<string> = new Set(['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED']);
-const FAILED: ReadonlySet<string> = new Set(['TASK_STATE_FAILED', 'TASK_STATE_REJECTED', 'TASK_STATE_CANCELED']);
-
-/** A name that a stranger gave; nothing where it is none. */
-const nameOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, NAME_CHARS_MAX) : '');
-const NAME_CHARS_MAX = 256;
-/** Messages and artifacts of one talk that are known to have been told. */
-const TOLD_MAX = 20_000;
-
-const countOf = (value: unknown): number => (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0);

@@ -98,8 +98,8 @@ async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept 
   for await (const frame of deps.pipeline.run(call, NEVER)) {
     if (frame.type === 'data') for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
     if (frame.type !== 'settled') continue;
-    const { finish, error } = frame.tail as PartsEnd;
-    if (finish === 'failed') throw new GatewayError('provider_unavailable', error ?? 'The work failed');
+    const { finish, error, errorCode = 'provider_unavailable' } = frame.tail as PartsEnd;
+    if (finish === 'failed') throw new GatewayError(errorCode, error ?? 'The work failed');
     // A message says something.
     if (parts.length === 0 && error !== null) parts.push({ kind: 'text', text: error });
     const message = { messageId: call.id, contextId, role: 'ROLE_AGENT', parts: joined(parts).map(toA2aPart), ...metadataOf(frame) };

@@ -32,7 +32,7 @@ import { createOnce } from './once.ts';
 import { createPaymentTasks } from './payment-required.ts';
 import { createOpenStreams } from './open-streams.ts';
 import type { Push } from './push-door.ts';
-import { resolveAgent } from './resolve.ts';
+import { resolveAgent, unknownAgent } from './resolve.ts';
 import { a2aRoutes } from './routes.ts';
 import { createRunSend } from './run-send.ts';
 import { createListenToTask } from './listen-to-task.ts';
@@ -94,6 +94,9 @@ const LAST_EVENTS_MS = 1_000;
 /** The ids of tasks that wait for money are good for so long. */
 const UNPAID_MS = 60 * 60_000;
 
+/** Models, and tools, that a wrong name is compared with. */
+const NAMED_MAX = 500;
+
 export function createA2a(options: A2aOptions): A2a {
   const { pipeline, catalog, tasks, config, push, runTokens, now, random, version } = options;
   const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/a2a' });
@@ -123,6 +126,13 @@ export function createA2a(options: A2aOptions): A2a {
     const found = speakerOf(others, service);
     return found?.speaker.has(found.name) ? { service, ...found } : null;
   };
+  /** What can be called as an agent. */
+  function* allNames(): Generator<string> {
+    yield* new Set(catalog.offers('agent').map(({ service }) => service));
+    const { model, mcp } = options.speakers();
+    for (const { name } of model?.list(NAMED_MAX) ?? []) yield `model/${name}`;
+    for (const { name } of mcp?.list(NAMED_MAX) ?? []) yield `mcp/${name}`;
+  }
   const nameOf = (name: string): string => (bridgeOf(name) === null ? resolveAgent(catalog, name).service : name);
 
   const taskDeps: RunTaskDeps = { ...seen, pipeline, tasks, nameOf, listen: createListenToTask({ ...seen, pipeline, tasks, places }) };
@@ -146,6 +156,7 @@ export function createA2a(options: A2aOptions): A2a {
     card: (ask, out) => showExtendedCard({ pipeline, catalog, cards }, ask, out),
     bridged(ask) {
       const bridge = bridgeOf(ask.service);
+      if (bridge === null && !isAgent(ask.service)) throw unknownAgent(ask.service, allNames());
       return bridge === null ? null : (out) => runBridged(bridgedDeps, bridge, ask, out);
     },
   });

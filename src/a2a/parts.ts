@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type Part } from '#gateway';
 
-/** Parts of a message or an artifact of 1.0, neutral. What is none of the kinds that there are is passed over. */
+/** Parts of a message or an artifact of 1.0, neutral. Unknown kinds are skipped. */
 export function fromA2aParts(parts: unknown): readonly Part[] {
   return Array.isArray(parts) ? parts.flatMap((part: unknown) => (isObject(part) ? fromPart(part) : [])) : [];
 }
@@ -29,4 +29,12 @@ export function toA2aPart(part: Part): JsonObject {
       };
     }
   }
+}
+
+/** Parts as one text, for who reads nothing else. */
+export const wordsOf = (parts: readonly Part[]): string => parts.map(wordOf).join(' ');
+
+function wordOf(part: Part): string {
+  if (part.kind === 'text') return part.text;
+  return part.kind === 'data' ? JSON.stringify(part.data) : `[${part.name ?? part.mediaType ?? 'file'}]`;
 }

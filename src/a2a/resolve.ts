@@ -1,4 +1,4 @@
-import { GatewayError, printable, type Catalog, type Resolved } from '#gateway';
+import { GatewayError, nearestHint, printable, type Catalog, type Resolved } from '#gateway';
 
 /** The service of a name. Throws GatewayError `invalid_model`, which A2A has a code for that is not that of an unknown task. */
 export function resolveAgent(catalog: Pick<Catalog, 'resolve'>, name: string): Resolved {
@@ -10,5 +10,14 @@ export function resolveAgent(catalog: Pick<Catalog, 'resolve'>, name: string): R
   }
 }
 
-export const unknownAgent = (name: string) =>
-  new GatewayError('invalid_model', `Agent not found: ${printable(name)}. GET /api/v1/agents lists those that there are`);
+/** `names`: what there is, to name the nearest. */
+export function unknownAgent(name: string, names: Iterable<string> = []): GatewayError {
+  const hint = nearestHint(name, names) || 'GET /api/v1/agents lists those that there are';
+  return new GatewayError('invalid_model', `${kindOf(name)} not found: ${printable(name)}. ${hint}`);
+}
+
+/** What a name is of by its prefix: models and tools are agents here as well. */
+function kindOf(name: string): string {
+  if (name.startsWith('model/')) return 'Model';
+  return name.startsWith('mcp/') ? 'Tool' : 'Agent';
+}

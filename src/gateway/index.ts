@@ -55,6 +55,7 @@ export { createCardKey, type CardKey } from './catalog/card-key.ts';
 export { resolveAny } from './catalog/resolve-any.ts';
 export { withFirstSeen } from './catalog/first-seen.ts';
 export { createIdentity, IdentityError, type Identity, type ReceiptKey } from './catalog/identity.ts';
+export { nearestHint, nearestNames } from './catalog/nearest-names.ts';
 export { displayNameFault, printable, providerNameFault, serviceNameFault } from './catalog/names.ts';
 export { directForm, offerOfTunnel, offersFromConfig, pinned } from './catalog/offers.ts';
 export { createToolPins, type ToolPin, type ToolPins, type ToolPinsOptions } from './catalog/tool-pins.ts';

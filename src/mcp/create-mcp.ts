@@ -50,6 +50,7 @@ import { createSessions } from './sessions.ts';
 import { createStandalone } from './standalone.ts';
 import { createToolSpeaker, type ToolSpeaker } from './tool-speaker.ts';
 import type { TurnCallDeps } from './turn-call.ts';
+import { createKnownAddress } from './known-address.ts';
 import { createUpstreamSessions } from './upstream-sessions.ts';
 
 export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {
@@ -219,6 +220,7 @@ export function createMcp(options: McpOptions): Mcp {
     now,
     onError,
   });
+  const knownAddress = createKnownAddress({ catalog, speakers });
   const doorOf = (service: string | null) => {
     if (service === null) return legacyAggregate.door;
     return front.has(service) ? front.sessionDoor : sessionDoor;
@@ -240,10 +242,17 @@ export function createMcp(options: McpOptions): Mcp {
       keepAlive,
       async standalone(service, request, knock, answer) {
         if (service === null) await toAll(knock.selection, request, knock, answer);
-        else await (front.has(service) ? front.standalone : toServiceInPlaces)(service, request, knock, answer);
+        else if (front.has(service)) await front.standalone(service, request, knock, answer);
+        else {
+          knownAddress(service);
+          await toServiceInPlaces(service, request, knock, answer);
+        }
       },
       legacy: {
-        post: (service, ...request) => doorOf(service).post(service, ...request),
+        async post(service, inbound, ...request) {
+          if (service !== null && inbound.kind === 'initialize' && !front.has(service)) knownAddress(service);
+          await doorOf(service).post(service, inbound, ...request);
+        },
         listen: (service, ...request) => doorOf(service).listen(service, ...request),
         end: (service, ...request) => doorOf(service).end(service, ...request),
       },

@@ -15,12 +15,18 @@ export interface OwnListsOptions {
   readonly version: string;
 }
 
+/**
+ * Some servers list a tool only to a client that it can ask what it needs. What is listed is for all clients: a server refuses the call of one that lacks it.
+ * Nothing is asked of the gateway while it lists, and it answers nothing.
+ */
+const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as const;
+
 /** The gateway asks for itself, on nobody's account. */
 export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
 
 /** What the servers behind the offers are and list, asked by the gateway as a modern client of its own. */
 export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOptions): FetchDeps {
-  const meta = { [META.version]: MODERN, [META.capabilities]: {}, [META.clientInfo]: { name: 'tollgate', version } };
+  const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
   const run = (offer: Offer, method: string, converse: Conversation['converse'], signal: AbortSignal) =>
     runFreeCall(pipeline, { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, converse }, signal);
 
@@ -59,7 +65,7 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
       callId: `own-${method}`,
       service,
       events: false,
-      capabilities: {},
+      capabilities: ASKED,
       paramHeaders: {},
       session: null,
       continued: null,

@@ -19,6 +19,7 @@ import { refuseAnonymous } from './refuse-anonymous.ts';
 import { classify, type Inbound } from './classify.ts';
 import { describeRoutes } from './described-routes.ts';
 import { toMcpError, worthTelling } from './errors-mcp.ts';
+import { ERROR } from './revisions.ts';
 import type { Knock, Standalone } from './standalone.ts';
 
 /** Answers requests of one client of the modern revision, or of one without a session. `service` is null for the aggregate. */
@@ -145,12 +146,11 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       // Those without a credential have calls alone, and nothing is told outside of these.
       const { anonymous } = admissionOf(request).caller;
       if (anonymous || session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
-        const right = 'POST one JSON-RPC message; GET opens the event stream of a session, with Mcp-Session-Id and Accept: text/event-stream';
         await reply
           .code(405)
-          .header('allow', 'POST')
+          .header('allow', 'GET, POST, DELETE')
           .type('application/json')
-          .send(errorText('null', { code: -32000, message: right }));
+          .send(errorText('null', { code: ERROR.server, message: TRANSPORTS }));
         return;
       }
       const gone = new AbortController();
@@ -166,6 +166,19 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       await reply.code(204).send();
     }
 
+    // Where clients of the old transport are pointed by habit.
+    app.route({
+      method: ['GET', 'POST'],
+      url: '/sse',
+      schema: { hide: true },
+      exposeHeadRoute: false,
+      handler: (_request, reply) =>
+        reply
+          .code(404)
+          .type('application/json')
+          .send(errorText('null', { code: ERROR.server, message: SSE_ADDRESS })),
+    });
+
     for (const [path, serviceOf] of [
       ['/mcp', () => null],
       ['/mcp/*', (request: FastifyRequest) => (request.params as { readonly '*': string })['*'] || null],
@@ -178,6 +191,15 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
     }
   };
 }
+
+/** Said to who comes with a transport that is none of an MCP address, so that nobody looks for a fault in his own address or key. */
+const TRANSPORTS =
+  'This address speaks Streamable HTTP, the transport of MCP since 2025-03-26: POST one JSON-RPC message. GET opens the event stream of a session ' +
+  'that was opened by initialize, with its Mcp-Session-Id and Accept: text/event-stream; DELETE ends it. ' +
+  'The HTTP+SSE transport of 2024-11-05 is not served: set the transport of your client to http or streamable-http';
+
+const SSE_ADDRESS =
+  'There is no HTTP+SSE here, the transport of MCP 2024-11-05: connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
 
 const NOTHING = Buffer.alloc(0);
 

@@ -1,14 +1,17 @@
 import { isObject, type JsonObject, type Offer, readReply, type ResponseMessage, type Send, UpstreamFailure, type UpstreamRequest } from '#gateway';
 import { ERROR, META, MODERN, LEGACY } from './revisions.ts';
-import type { ServerFacts } from './turn.ts';
+import type { Era, ServerFacts } from './turn.ts';
 import { orAbort } from './legs/modern-to-legacy/or-abort.ts';
 
-/** What is known of the servers behind the offers. */
+/** What is known of the servers behind the offers. A server may speak both eras: then each client meets its own. */
 export interface Servers {
-  /** Asks the server where it is not known yet. Throws UpstreamFailure, and the reason of `signal`: nobody waits longer for another's question. */
-  facts(offer: Offer, send: Send, signal?: AbortSignal): Promise<ServerFacts>;
+  /**
+   * What the server is in the era that is preferred, or in the other one where it has no such; asks it where that is not known yet. Throws UpstreamFailure,
+   * and the reason of `signal`: nobody waits longer for another's question.
+   */
+  facts(offer: Offer, send: Send, signal?: AbortSignal, prefers?: Era): Promise<ServerFacts>;
   /** What is known without asking; null for a server that was not asked yet. */
-  known(offer: Offer): ServerFacts | null;
+  known(offer: Offer, prefers: Era): ServerFacts | null;
 }
 
 export interface ServersOptions {
@@ -30,28 +33,49 @@ const KNOWN_MS = 5 * 60_000;
 const FACTS_BYTES_MAX = 1024 * 1024;
 
 export function createServers({ version, replyBytesMax, now }: ServersOptions): Servers {
-  const known = new WeakMap<Offer, Known>();
+  const known: Readonly<Record<Era, WeakMap<Offer, Known>>> = { modern: new WeakMap(), legacy: new WeakMap() };
   const bytesMax = Math.min(replyBytesMax, FACTS_BYTES_MAX);
   const clientInfo = { name: 'tollgate', version };
 
-  async function ask(send: Send): Promise<ServerFacts> {
+  /** The era that is preferred is asked for first; where the server has it, the other one is not asked for. */
+  async function ask(send: Send, prefers: Era): Promise<ServerFacts> {
+    const modern = prefers === 'modern' ? await askModern(send) : null;
+    if (modern) return modern;
+    const legacy = await askLegacy(send).catch((error: unknown) => {
+      // A server of the modern era alone may fail at what it does not know.
+      if (prefers === 'legacy' && error instanceof UpstreamFailure && (error.status ?? 0) >= 500) return error;
+      throw error;
+    });
+    if ('facts' in legacy) return legacy.facts;
+    const other = prefers === 'legacy' ? await askModern(send) : null;
+    if (other) return other;
+    if (legacy instanceof UpstreamFailure) throw legacy;
+    if (legacy.unknownMethod) return BARE;
+    const failure = `the provider's server answers neither server/discover nor initialize as MCP says`;
+    throw new UpstreamFailure(failure, { status: legacy.status, retryable: true, blame: 'provider', unsent: true });
+  }
+
+  async function askModern(send: Send): Promise<ServerFacts | null> {
     const discover = { _meta: { [META.version]: MODERN, [META.capabilities]: {}, [META.clientInfo]: clientInfo } };
     let discovered = await request(send, 'server/discover', discover, MODERN);
     // Only a modern server says so. Where it does speak our revision by its own words, it is asked once more.
     if (discovered.answer?.error?.code === ERROR.unsupportedVersion && supports(discovered.answer.error.data, 'supported'))
       discovered = await request(send, 'server/discover', discover, MODERN);
     const modern = resultOf(discovered.answer);
-    if (modern && supports(modern, 'supportedVersions')) return toFacts('modern', MODERN, discovered.answer!, modern);
+    return modern && supports(modern, 'supportedVersions') ? toFacts('modern', MODERN, discovered.answer!, modern) : null;
+  }
+
+  async function askLegacy(
+    send: Send,
+  ): Promise<{ readonly facts: ServerFacts } | { readonly status: number | null; readonly unknownMethod: boolean }> {
     const initialized = await request(send, 'initialize', { protocolVersion: LEGACY[0], capabilities: {}, clientInfo }, null);
     const legacy = resultOf(initialized.answer);
     const revision = legacy?.['protocolVersion'];
     if (legacy && typeof revision === 'string') {
       if (initialized.session !== null) await leave(send, initialized.session, revision);
-      return toFacts('legacy', revision, initialized.answer!, legacy);
+      return { facts: toFacts('legacy', revision, initialized.answer!, legacy) };
     }
-    if (initialized.answer?.error?.code === ERROR.methodNotFound) return BARE;
-    const failure = `the provider's server answers neither server/discover nor initialize as MCP says`;
-    throw new UpstreamFailure(failure, { status: initialized.status, retryable: true, blame: 'provider', unsent: true });
+    return { status: initialized.status, unknownMethod: initialized.answer?.error?.code === ERROR.methodNotFound };
   }
 
   async function request(send: Send, method: string, params: JsonObject, revision: string | null) {
@@ -78,30 +102,35 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
   }
 
   return {
-    async facts(offer, send, signal = NEVER) {
+    async facts(offer, send, signal = NEVER, prefers = 'modern') {
+      const of = known[prefers];
       for (;;) {
-        const found = known.get(offer);
+        const found = of.get(offer);
         if (found && (found.facts === null || now() - found.at < KNOWN_MS)) {
           try {
             return await orAbort(found.asked, signal);
           } catch {
             signal.throwIfAborted();
             // Whoever asked may have left in the middle of it; this call asks for itself.
-            if (known.get(offer) === found) known.delete(offer);
+            if (of.get(offer) === found) of.delete(offer);
             continue;
           }
         }
-        const asked: Known = { asked: ask(send), at: now(), facts: null };
-        known.set(offer, asked);
+        const asked: Known = { asked: ask(send, prefers), at: now(), facts: null };
+        of.set(offer, asked);
         try {
-          return (asked.facts = await asked.asked);
+          const facts = await asked.asked;
+          asked.facts = facts;
+          // It was asked for both.
+          if (facts.era !== prefers || facts.bare) known[prefers === 'modern' ? 'legacy' : 'modern'].set(offer, asked);
+          return facts;
         } catch (error) {
-          if (known.get(offer) === asked) known.delete(offer);
+          if (of.get(offer) === asked) of.delete(offer);
           throw error;
         }
       }
     },
-    known: (offer) => known.get(offer)?.facts ?? null,
+    known: (offer, prefers) => known[prefers].get(offer)?.facts ?? null,
   };
 }
 

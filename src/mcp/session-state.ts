@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type Offer, type StoredSession } from '#gateway';
 import type { LegacySession } from './session.ts';
+import type { Era } from './turn.ts';
 
 /** The word for MCP's sessions among those that the gateway keeps. */
 export const SESSION_KIND = 'mcp';
@@ -8,6 +9,8 @@ interface State {
   readonly service: string;
   /** Id of the offer. */
   readonly offer: string;
+  /** Absent in what older gateways kept. */
+  readonly era?: Era;
   readonly revision: string;
   readonly openedAt: number;
   readonly initialize: string;
@@ -16,16 +19,28 @@ interface State {
 }
 
 /** What is kept of a session, as text. */
-export function toState({ service, offer, revision, openedAt, initialize, upstreamId, logLevel }: LegacySession): string {
-  return JSON.stringify({ service, offer: offer.id, revision, openedAt, initialize, upstreamId, logLevel } satisfies State);
+export function toState({ service, offer, era, revision, openedAt, initialize, upstreamId, logLevel }: LegacySession): string {
+  return JSON.stringify({ service, offer: offer.id, era, revision, openedAt, initialize, upstreamId, logLevel } satisfies State);
 }
 
 /** A session as it was kept; null when its offer is there no more. */
 export function fromState({ id, account, state }: StoredSession, offerOf: (offerId: string) => Offer | null): LegacySession | null {
-  const { service, offer: offerId, revision, openedAt, initialize, upstreamId, logLevel } = JSON.parse(state) as State;
+  const { service, offer: offerId, era, revision, openedAt, initialize, upstreamId, logLevel } = JSON.parse(state) as State;
   const offer = offerOf(offerId);
   if (offer === null) return null;
-  return { id, account, service, offer, revision, openedAt, initialize, clientCapabilities: capabilitiesOf(initialize), upstreamId, logLevel };
+  return {
+    id,
+    account,
+    service,
+    offer,
+    era: era ?? (upstreamId === null ? 'modern' : 'legacy'),
+    revision,
+    openedAt,
+    initialize,
+    clientCapabilities: capabilitiesOf(initialize),
+    upstreamId,
+    logLevel,
+  };
 }
 
 /** What is told of a session that has ended, from what was kept of it. */

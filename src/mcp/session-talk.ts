@@ -22,7 +22,7 @@ import type { Servers } from './servers.ts';
 import type { LegacySession } from './session.ts';
 import type { Opened, Sessions } from './sessions.ts';
 import { ownMeta, traceOf, type Knock, type StandaloneDeps } from './standalone.ts';
-import type { McpTail, Place } from './turn.ts';
+import type { Era, McpTail, Place } from './turn.ts';
 
 export interface SessionTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -70,7 +70,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     requestId,
     target: pinned(session.offer.id),
     method,
-    converse: withFacts(servers, talk),
+    converse: withFacts(servers, session.era, talk),
   });
 
   function tellBridge(session: LegacySession, message: NotificationMessage | ResponseMessage): null {
@@ -83,7 +83,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     async open(service, message, { caller, requestId, gone }, ready = false) {
       let opened: Opened | null = null;
       // oxlint-disable-next-line require-yield -- the answer is all there is
-      const converse = withFacts(servers, async function* openAt(place) {
+      const converse = withFacts(servers, 'legacy', async function* openAt(place) {
         opened = await sessions.open({ message, account: caller.account, service }, place);
         if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare) await notifyInitialized(place.send, opened.session);
         return freeEnd(opened.tail);
@@ -134,7 +134,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     async tell(session, message, knock) {
       // Some servers run whatever method they are told, with an id or without: a tool would act, and nobody pay.
       if (message.kind === 'notification' && !CLIENT_NOTIFICATIONS.has(message.method)) return null;
-      const facts = servers.known(session.offer);
+      const facts = servers.known(session.offer, session.era);
       if (facts?.era === 'modern') return tellBridge(session, message);
       const method = message.kind === 'response' ? 'response' : message.method;
       // oxlint-disable-next-line require-yield -- the answer is all there is
@@ -153,9 +153,9 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
 
 type Talk = (place: Place) => ReturnType<LegacyToLegacy['leg']>;
 
-function withFacts(servers: Servers, talk: Talk): Parameters<typeof runFreeCall>[1]['converse'] {
+function withFacts(servers: Servers, prefers: Era, talk: Talk): Parameters<typeof runFreeCall>[1]['converse'] {
   return async function* converse(offer, send, signal, detached) {
-    const facts = await servers.facts(offer, send, signal);
+    const facts = await servers.facts(offer, send, signal, prefers);
     return yield* talk({ offer, facts, send, detached, signal });
   };
 }

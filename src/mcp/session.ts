@@ -1,5 +1,5 @@
 import { errorText, type Offer } from '#gateway';
-import type { McpTail } from './turn.ts';
+import type { Era, McpTail } from './turn.ts';
 
 /** The session of one legacy client with one service, from its `initialize` to its DELETE or the end of its idle time. Never shared between callers. */
 export interface LegacySession {
@@ -10,6 +10,8 @@ export interface LegacySession {
   readonly service: string;
   /** The one offer that serves it; replaced when its provider registers it anew. */
   offer: Offer;
+  /** Of the server, as the session was opened: what a server learns later is for later sessions. */
+  readonly era: Era;
   /** Epoch milliseconds of its `initialize`. */
   readonly openedAt: number;
   /** Revision that was agreed on with the client. */

@@ -97,6 +97,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
           account,
           service,
           offer: place.offer,
+          era: place.facts.era,
           openedAt: now(),
           revision: accepted.revision,
           initialize: message.text,

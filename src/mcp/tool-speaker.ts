@@ -4,12 +4,12 @@ import {
   type JsonLimits,
   type JsonObject,
   newCallId,
+  nearestHint,
   parseMessage,
   printable,
   type RequestMessage,
   type Speaker,
 } from '#gateway';
-import { nearestNames } from './aggregate/nearest.ts';
 import type { ServiceListing } from './catalogue/merge-listings.ts';
 import type { ToolCatalogue } from './catalogue/tool-catalogue.ts';
 import { LEGACY_METHODS } from './revisions.ts';
@@ -105,8 +105,7 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
   }
 
   function unknown(name: string): GatewayError {
-    const nearest = nearestNames(name, take(names(), NEAR_MAX));
-    const hint = nearest.length > 0 ? `The nearest: ${nearest.join(', ')}` : 'Names are <service>/<tool>';
+    const hint = nearestHint(name, take(names(), NEAR_MAX)) || 'Names are <service>/<tool>';
     return new GatewayError('invalid_model', `Tool not found: ${printable(name)}. ${hint}`, { param: 'model' });
   }
 
@@ -152,7 +151,7 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
     },
     async toolsOf(service) {
       const listing = await listed(service);
-      if (listing === null) throw new GatewayError('not_found', `Tool not found: ${printable(service)}`);
+      if (listing === null) throw new GatewayError('not_found', `Service not found: ${printable(service)}`);
       return [...listing.tools.values()].map(({ tool }) => ({
         name: tool.name,
         description: tool.description,

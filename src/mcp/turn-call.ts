@@ -5,6 +5,7 @@ import {
   type CallRequest,
   type CostCap,
   GatewayError,
+  isObject,
   LISTEN_MS,
   NO_PREFERENCES,
   type Offer,
@@ -41,6 +42,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
   const { message, caller, continued } = turn;
   const billed = request.rule.billing === 'billed';
   const tool = billed ? toolOf(message) : null;
+  if (billed) refuseOtherThanObject(message);
   const asked: CallRequest = {
     primitive: 'tool',
     caller,
@@ -88,6 +90,16 @@ function toolOf({ params }: RequestMessage): string {
     throw new GatewayError('invalid_request', 'Tasks are not carried: call the tool without params.task', { param: 'params.task' });
   if (typeof name === 'string' && name !== '' && name.length <= TOOL_NAME_MAX) return name;
   throw new GatewayError('invalid_request', `params.name must be the name of a tool, 1 to ${TOOL_NAME_MAX} characters`, { param: 'params.name' });
+}
+
+/** Servers differ in what they make of other arguments, and some run. Throws GatewayError `invalid_request`. */
+function refuseOtherThanObject({ params }: RequestMessage): void {
+  const given = params?.['arguments'];
+  if (given === undefined || isObject(given)) return;
+  const what = given === null ? 'null' : Array.isArray(given) ? 'an array' : `a ${typeof given}`;
+  throw new GatewayError('invalid_request', `params.arguments is ${what}: it must be an object, {} for a tool that takes none`, {
+    param: 'params.arguments',
+  });
 }
 
 /** What the span of the call says of the protocol, by the names of the semantic conventions. */

@@ -34,7 +34,7 @@ export function turnConversation({ servers, legs, schemaOf, decorate }: TurnConv
         const fault = paramHeaderFault(schemaOf(offer, String(message.params?.['name'])), message.params?.['arguments'], turn.paramHeaders);
         if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
       }
-      const facts = await servers.facts(offer, send, signal);
+      const facts = await servers.facts(offer, send, signal, turn.session?.era);
       let end: ReplyEnd;
       const beganAt = performance.now();
       try {

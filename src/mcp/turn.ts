@@ -38,9 +38,12 @@ export interface Continued {
   readonly held: string | null;
 }
 
-/** The server of one offer, as it told of itself. */
+/** `modern` has no sessions (2026-07-28), `legacy` is everything before it. */
+export type Era = 'modern' | 'legacy';
+
+/** The server of one offer in one era, as it told of itself. */
 export interface ServerFacts {
-  readonly era: 'modern' | 'legacy';
+  readonly era: Era;
   /** The newest revision that it speaks of those that the gateway knows. */
   readonly revision: string;
   /** It knows neither `server/discover` nor `initialize`: there are no sessions, and only what is posted bare is answered. */

@@ -177,7 +177,7 @@ export const DOORS: readonly Door[] = [
     wire: 'json-rpc',
   },
   { name: 'MCP, bare', path: `/mcp/${SERVICE}`, body: call(TOOL), places: CALL_PLACES, wire: 'json-rpc' },
-  { name: 'MCP, bare, of all services', path: '/mcp', body: call(`fixture--tools__${TOOL}`), places: CALL_PLACES, wire: 'json-rpc' },
+  { name: 'MCP, bare, of all services', path: '/mcp', body: call(`fixture_tools__${TOOL}`), places: CALL_PLACES, wire: 'json-rpc' },
   {
     name: 'MCP, modern',
     path: `/mcp/${SERVICE}`,
@@ -197,7 +197,7 @@ export const DOORS: readonly Door[] = [
     name: 'MCP, in a session of all services',
     path: '/mcp',
     session: 'all',
-    body: call(`fixture--tools__${TOOL}`),
+    body: call(`fixture_tools__${TOOL}`),
     places: CALL_PLACES,
     wire: 'json-rpc',
   },

@@ -23,9 +23,11 @@ export interface McpFixtureOptions {
   readonly port?: number;
   /** `modern` speaks 2026-07-28 and no other, `legacy` everything before it, `both` (the default) both at one URL. */
   readonly eras?: 'both' | 'modern' | 'legacy';
+  /** Tools that ask their client do it by requests in the middle of the call, which a modern client does not take. */
+  readonly pushing?: boolean;
 }
 
-export async function startMcpFixture({ port = 0, eras = 'both' }: McpFixtureOptions = {}): Promise<McpFixture> {
+export async function startMcpFixture({ port = 0, eras = 'both', pushing = false }: McpFixtureOptions = {}): Promise<McpFixture> {
   const headers: Headers[] = [];
   const announce: Announcer = {
     toolsChanged: () => eachEra((era) => era.toolsChanged()),
@@ -33,8 +35,8 @@ export async function startMcpFixture({ port = 0, eras = 'both' }: McpFixtureOpt
     resourcesChanged: () => eachEra((era) => era.resourcesChanged()),
     resourceUpdated: (uri) => eachEra((era) => era.resourceUpdated(uri)),
   };
-  const modern = createMcpHandler(() => createFixtureServer(announce), { legacy: 'reject' });
-  const legacy = createLegacySessions(() => createFixtureServer(announce));
+  const modern = createMcpHandler(() => createFixtureServer(announce, pushing), { legacy: 'reject' });
+  const legacy = createLegacySessions(() => createFixtureServer(announce, pushing));
   const eachEra = (run: (era: Announcer) => void) => [modern.notify, legacy.announce].forEach(run);
 
   const answer = async (request: Request): Promise<Response> => {
@@ -68,7 +70,7 @@ export async function startMcpFixture({ port = 0, eras = 'both' }: McpFixtureOpt
 }
 
 /** One server of the SDK with all of the fixture; modern requests get one each, legacy sessions one each. */
-function createFixtureServer(announce: Announcer): McpServer {
+function createFixtureServer(announce: Announcer, pushing: boolean): McpServer {
   const server = new McpServer(
     { name: 'tollgate-mcp-fixture', version: '1.0.0' },
     {
@@ -83,7 +85,7 @@ function createFixtureServer(announce: Announcer): McpServer {
     },
   );
   addWorkingTools(server, announce);
-  addAskingTools(server);
+  addAskingTools(server, pushing);
   addResources(server);
   addPrompts(server);
   addCompletions(server);

@@ -49,7 +49,7 @@ const NOT_FOUND = {
   model: ['invalid_model', 'Model'],
   image: ['invalid_model', 'Model'],
   video: ['invalid_model', 'Model'],
-  tool: ['not_found', 'Tool'],
+  tool: ['not_found', 'Service'],
   agent: ['not_found', 'Agent'],
 } as const satisfies Record<Primitive, readonly [string, string]>;
 

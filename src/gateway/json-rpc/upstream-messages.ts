@@ -4,7 +4,7 @@ import { OWN_TURN_BYTES, ownTurn } from '../reply/own-turn.ts';
 import { createEventReader, type SseEvent } from '../reply/event-reader.ts';
 import type { UpstreamReply } from '../upstream/upstream.ts';
 import { splice } from '../json/raw-json.ts';
-import { isObject, parseMessage, type JsonRpcMessage } from './message.ts';
+import { isObject, parseMessage, type JsonRpcMessage, type RequestId, type ResponseMessage } from './message.ts';
 
 /** One message of a server. `raw` is the text of the event that brought it, as it came; null of a JSON reply, which is its one message. */
 export interface Received {
@@ -102,6 +102,18 @@ function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scr
   return text === said ? message : (parseMessage(splice(message.text, [{ start, end, text }])) as M);
 }
 
+/**
+ * Throws UpstreamFailure for a response to another request than the one with this id: it is malformed, and nothing is charged for it. An error about a
+ * request that the server could not read has no id.
+ */
+export function refuseOtherAnswer({ id, idText, error }: ResponseMessage, asked: RequestId, status: number | null): void {
+  if (id === asked || (id === null && error !== undefined)) return;
+  const [given, right] = [idText.slice(0, ID_SHOWN), JSON.stringify(asked).slice(0, ID_SHOWN)];
+  throw broken(`the provider answered another request than it was asked: its id is ${given}, that of the request is ${right}`, status);
+}
+
+const ID_SHOWN = 64;
+
 /** An event with one message. JSON.stringify writes no line feeds, but what stands around the error may have them. */
 function eventOf(text: string, id: string | null): string {
   return `${id === null ? '' : `id: ${id}\n`}${text
@@ -149,6 +161,6 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
 const asBuffer = (chunk: Uint8Array) => (Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
 
 /** Never retryable: a tool may have acted before it broke. */
-function broken(message: string, status: number, cause?: unknown): UpstreamFailure {
+function broken(message: string, status: number | null, cause?: unknown): UpstreamFailure {
   return new UpstreamFailure(message, { status, retryable: false, blame: 'provider', ...(cause === undefined ? {} : { cause }) });
 }

@@ -1,3 +1,5 @@
+import type { ErrorCode } from '../errors.ts';
+
 /** A piece of what is said to a primitive or by it, as all protocols have it in their own shapes. */
 export type Part = TextPart | DataPart | FilePart;
 
@@ -40,6 +42,8 @@ export interface PartsEnd {
    */
   readonly finish: 'stop' | 'length' | 'input' | 'cut' | 'failed';
   readonly error: string | null;
+  /** What a failure is on each wire; default `provider_unavailable`. A tool that says itself why it failed is `unprocessable`: the same again would fail again. */
+  readonly errorCode?: ErrorCode;
   /** An agent's task and context, to go on with. */
   readonly taskId: string | null;
   readonly contextId: string | null;

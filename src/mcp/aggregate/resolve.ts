@@ -1,7 +1,17 @@
-import { isObject, type JsonRpcError, type Member, membersOf, printable, RawJsonError, type RequestMessage, splice, withMembers } from '#gateway';
+import {
+  isObject,
+  type JsonRpcError,
+  type Member,
+  membersOf,
+  nearestNames,
+  printable,
+  RawJsonError,
+  type RequestMessage,
+  splice,
+  withMembers,
+} from '#gateway';
 import { ERROR } from '../revisions.ts';
-import { nearestNames } from './nearest.ts';
-import { splitName } from './names.ts';
+import { formerName, splitName } from './names.ts';
 import type { Spoken } from '../front/spoken.ts';
 import { ASK, askedBy, OWN } from './own-tools.ts';
 import type { Scope } from './scope.ts';
@@ -82,7 +92,9 @@ function resolveWrapped(message: RequestMessage, here: Here): Resolution {
 
 function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: unknown, here: Here, rewrite: (own: string) => string): Resolution {
   if (typeof name !== 'string') return refused(ERROR.invalidParams, `${message.method} needs a name`);
-  const table = tableOf(splitName(name)?.slug, here);
+  const prefix = splitName(name)?.prefix;
+  // Names of before have the slug in front. No slug is another service's prefix: it has `-` and no `_`, or is the same word.
+  const table = prefix === undefined ? null : tableOf(here.tables.prefixed(prefix) ?? here.tables.service(prefix), here);
   const own = table && ownName(table, kind, name);
   if (table && own !== null && own !== undefined) return { kind: 'service', service: table.service, text: rewrite(own) };
   const nearest = nearestNames(name, candidates(table, kind, here));
@@ -91,9 +103,11 @@ function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: 
 }
 
 /** What the service calls it; null where it has nothing of the name. A service that could not be asked yet may have it. */
-function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
+function ownName({ slug, listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
   const found = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;
   if (found !== undefined) return found;
+  for (const name of kind === 'tools' ? listing.tools.keys() : listing.prompts.map(({ key }) => key))
+    if (formerName(slug, name) === exposed) return name;
   const complete = listing.listings.every((one) => one !== null && !one.truncated);
   return complete ? null : splitName(exposed)!.rest;
 }
@@ -107,7 +121,7 @@ function* candidates(first: ServiceTable | null, kind: 'tools' | 'prompts', { sc
 function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => string): Resolution {
   if (typeof exposed !== 'string') return refused(ERROR.invalidParams, 'The request needs a uri');
   const split = splitUri(exposed);
-  const table = tableOf(split?.slug, here);
+  const table = split && tableOf(here.tables.service(split.slug), here);
   if (!split || !table) return refused(ERROR.invalidParams, `There is no resource ${printable(exposed)} here`);
   return { kind: 'service', service: table.service, text: rewrite(split.uri) };
 }
@@ -121,8 +135,7 @@ function resolveCompletion(message: RequestMessage, here: Here): Resolution {
   return resolveUri(ref['uri'], here, setRef('uri'));
 }
 
-function tableOf(slug: string | undefined, { scope, tables }: Here): ServiceTable | null {
-  const service = slug === undefined ? null : tables.service(slug);
+function tableOf(service: string | null, { scope, tables }: Here): ServiceTable | null {
   return service !== null && scope.includes(service) ? tables.of(service) : null;
 }
 

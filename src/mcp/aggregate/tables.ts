@@ -1,14 +1,17 @@
 import type { ListedItem } from '../catalogue/listing.ts';
 import type { ServiceListing, ServiceTool } from '../catalogue/merge-listings.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import { exposedNames } from './names.ts';
+import { exposedNames, prefixesOf } from './names.ts';
 import { slugsOf } from './slugs.ts';
 import { exposeUri } from './uris.ts';
 
 /** What a service has, by what it is called in the aggregate, each in the order of those names. */
 export interface ServiceTable {
   readonly service: string;
+  /** Of its URIs. */
   readonly slug: string;
+  /** Of the names of its tools and prompts. */
+  readonly prefix: string;
   readonly listing: ServiceListing;
   readonly tools: ReadonlyMap<string, ServiceTool>;
   readonly prompts: ReadonlyMap<string, ListedItem>;
@@ -25,6 +28,8 @@ export interface Tables {
   slug(service: string): string;
   /** The service of a slug; null where there is none. */
   service(slug: string): string | null;
+  /** The service of a prefix of names; null where there is none. */
+  prefixed(prefix: string): string | null;
 }
 
 /** The names of the aggregate over the whole catalogue, made where they are asked for and kept until what they are of changes. */
@@ -32,24 +37,28 @@ export function createTables(catalogue: Pick<ToolCatalogue, 'services' | 'servic
   const tables = new WeakMap<ServiceListing, ServiceTable>();
   let of: readonly string[] | null = null;
   let slugs: ReadonlyMap<string, string> = new Map();
+  let prefixes: ReadonlyMap<string, string> = new Map();
   let services: ReadonlyMap<string, string> = new Map();
+  let prefixed: ReadonlyMap<string, string> = new Map();
 
   const sync = () => {
     const now = catalogue.services();
     if (now === of) return;
     of = now;
     slugs = slugsOf(now);
+    prefixes = prefixesOf(now);
     services = new Map([...slugs].map(([service, slug]) => [slug, service]));
+    prefixed = new Map([...prefixes].map(([service, prefix]) => [prefix, service]));
   };
 
   return {
     of(service) {
       sync();
       const listing = catalogue.service(service);
-      const slug = slugs.get(service);
-      if (!listing || slug === undefined) return null;
+      const [slug, prefix] = [slugs.get(service), prefixes.get(service)];
+      if (!listing || slug === undefined || prefix === undefined) return null;
       let table = tables.get(listing);
-      if (table?.slug !== slug) tables.set(listing, (table = toTable(listing, slug)));
+      if (table?.slug !== slug || table.prefix !== prefix) tables.set(listing, (table = toTable(listing, slug, prefix)));
       return table;
     },
     slug(service) {
@@ -60,19 +69,24 @@ export function createTables(catalogue: Pick<ToolCatalogue, 'services' | 'servic
       sync();
       return services.get(slug) ?? null;
     },
+    prefixed(prefix) {
+      sync();
+      return prefixed.get(prefix) ?? null;
+    },
   };
 }
 
-function toTable(listing: ServiceListing, slug: string): ServiceTable {
-  const toolNames = exposedNames(slug, [...listing.tools.keys()]);
+function toTable(listing: ServiceListing, slug: string, prefix: string): ServiceTable {
+  const toolNames = exposedNames(prefix, [...listing.tools.keys()]);
   const promptNames = exposedNames(
-    slug,
+    prefix,
     listing.prompts.map(({ key }) => key),
   );
   const byUri = (items: readonly ListedItem[]) => ordered(items.map((item) => [exposeUri(slug, item.key), item]));
   return {
     service: listing.service,
     slug,
+    prefix,
     listing,
     toolNames,
     tools: ordered([...listing.tools].map(([name, tool]) => [toolNames.get(name)!, tool])),

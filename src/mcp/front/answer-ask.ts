@@ -1,5 +1,15 @@
-import { type Answer, capCost, type Config, GatewayError, newCallId, printable, type RequestMessage, resultText, type Speakers } from '#gateway';
-import { nearestNames } from '../aggregate/nearest.ts';
+import {
+  type Answer,
+  capCost,
+  type Config,
+  GatewayError,
+  nearestHint,
+  newCallId,
+  printable,
+  type RequestMessage,
+  resultText,
+  type Speakers,
+} from '#gateway';
 import { ownResult, type ServerInfo } from '../aggregate/result-text.ts';
 import type { AnswerCall } from '../answer-call.ts';
 import type { ReadPaid } from '../paid-request.ts';
@@ -61,9 +71,7 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
 
     const unknown = () => {
       const names = (speaker?.list(NEAR_MAX) ?? []).map((one) => one.name).filter((one) => selects(fullName(kind, one)));
-      const nearest = nearestNames(name, names);
-      const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : '';
-      return `There is no ${WORD[kind]} ${printable(name)} here.${hint}`;
+      return `There is no ${WORD[kind]} ${printable(name)} here. ${nearestHint(name, names)}`.trimEnd();
     };
     const target = fullName(kind, name);
     const { caller, payment } = await readPaid(knocking, target, own);

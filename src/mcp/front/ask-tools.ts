@@ -27,15 +27,21 @@ export function askSchema(kind: Spoken, named: boolean): JsonObject {
   return { type: 'object', properties: { ...(named ? which : {}), ...ARGUMENTS[kind] }, required, additionalProperties: false };
 }
 
-/** The schema of what an agent's answer says beside its content. */
+/** The schema of an agent's answer. Several clients show their model this part alone, so the agent's words are in it too. */
 export const AGENT_OUTPUT: JsonObject = {
   type: 'object',
   properties: {
+    answer: { type: 'string', description: 'What the agent says, as text' },
     task_id: { type: ['string', 'null'], description: 'The task, where there is one' },
     context_id: { type: ['string', 'null'], description: 'The context that the next message can go on in' },
-    state: { type: 'string', enum: ['completed', 'input-required', 'failed'], description: 'input-required: the content asks you something' },
+    state: {
+      type: 'string',
+      enum: ['completed', 'input-required', 'canceled', 'failed'],
+      description: 'input-required: the answer asks you something',
+    },
+    cost_pending: { type: 'boolean', description: 'true: what this call costs is charged when its task ends' },
   },
-  required: ['task_id', 'context_id', 'state'],
+  required: ['answer', 'task_id', 'context_id', 'state'],
 };
 
 /** What a call of the tool asks. `name` is null where the address says it. */

@@ -4,14 +4,35 @@ import type { FilePart, Part } from '#gateway';
 export interface PartsContent {
   add(part: Part): void;
   /** Elements of `content`. */
-  items(): readonly object[];
+  items(): readonly ContentItem[];
   /** There was more than what is kept. */
   readonly cut: boolean;
 }
 
+/** An element of a tool result's `content`. */
+export type ContentItem =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string | null }
+  | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
+  | { readonly type: 'resource'; readonly resource: { readonly uri: string; readonly mimeType?: string; readonly blob: string } };
+
+/** An element as text, for who reads no other kind: of a file its address, or what it is. */
+export function wordsOfItem(item: ContentItem): string {
+  switch (item.type) {
+    case 'text':
+      return item.text;
+    case 'resource_link':
+      return item.uri;
+    case 'resource':
+      return `[${item.resource.uri}]`;
+    default:
+      return `[${item.mimeType ?? item.type}]`;
+  }
+}
+
 /** `charsMax`: of all that is kept. */
 export function createPartsContent(charsMax: number): PartsContent {
-  const items: object[] = [];
+  const items: ContentItem[] = [];
   let texts: string[] = [];
   let chars = 0;
   let cut = false;
@@ -55,12 +76,12 @@ function lengthOf(part: Part): number {
   return LEAST + (part.bytes ?? part.url ?? '').length + (part.name?.length ?? 0);
 }
 
-function contentOfFile({ mediaType, name, url, bytes }: FilePart): object {
+function contentOfFile({ mediaType, name, url, bytes }: FilePart): ContentItem {
   const type = mediaType === null ? {} : { mimeType: mediaType };
   if (bytes === null) return { type: 'resource_link', uri: url ?? '', name: name ?? lastOf(url ?? '') ?? 'file', ...type };
   // Clients refuse a whole result for one blob that is not base64 of the common kind.
   const data = Buffer.from(bytes, 'base64').toString('base64');
-  const of = /^(image|audio)\//i.exec(mediaType ?? '')?.[1]?.toLowerCase();
+  const of = /^(image|audio)\//i.exec(mediaType ?? '')?.[1]?.toLowerCase() as 'image' | 'audio' | undefined;
   if (of !== undefined) return { type: of, data, mimeType: mediaType };
   return { type: 'resource', resource: { uri: `attachment:///${encodeURIComponent((name ?? 'file').toWellFormed())}`, ...type, blob: data } };
 }

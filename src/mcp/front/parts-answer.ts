@@ -4,7 +4,7 @@ import { ownResult } from '../aggregate/result-text.ts';
 import { progressTokenOf } from '../legs/modern-to-legacy/request-text.ts';
 import { withMeta } from '../meta.ts';
 import type { McpTail } from '../turn.ts';
-import { createPartsContent } from './content-of-parts.ts';
+import { createPartsContent, wordsOfItem } from './content-of-parts.ts';
 import type { Spoken } from './spoken.ts';
 
 export interface PartsAnswerOptions {
@@ -67,8 +67,14 @@ export function createPartsAnswer({ kind, message, modern, events, info, charsMa
       const { finish, error, taskId, contextId } = tail as PartsEnd;
       const failed = finish === 'failed';
       const said = failed ? (error ?? 'It failed, and did not say why') : finish === 'cut' ? error : null;
-      const items = [...content.items(), ...(said === null ? [] : [{ type: 'text', text: said }])];
-      const structured = { task_id: taskId, context_id: contextId, state: STATES[finish] };
+      const items = [...content.items(), ...(said === null ? [] : [{ type: 'text', text: said } as const])];
+      const structured = {
+        answer: items.map(wordsOfItem).join('\n'),
+        task_id: taskId,
+        context_id: contextId,
+        state: STATES[finish],
+        ...(finish === 'input' ? { cost_pending: true } : {}),
+      };
       const members = {
         content: JSON.stringify(items),
         ...(kind === 'a2a' ? { structuredContent: JSON.stringify(structured) } : {}),

@@ -4,6 +4,7 @@ import {
   isObject,
   type JsonRpcError,
   parseMessage,
+  refuseOtherAnswer,
   type ReplyEnd,
   type RequestMessage,
   type ResponseMessage,
@@ -84,6 +85,8 @@ export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: M
         if (received === null)
           throw new UpstreamFailure('the provider ended its answer without a response', { status: call.status, retryable: false, blame: 'provider' });
         const { message } = received;
+        // A stream may have the response to another request in it, which is nobody's here. A reply that is one message has to be the answer.
+        if (message.kind === 'response' && received.raw === null) refuseOtherAnswer(message, call.id, call.status);
         if (message.kind === 'response' && (message.id === call.id || received.raw === null)) return respond(turn, place, call, message);
         if (message.kind === 'request') ask(turn, call, questions, message);
         else if (message.kind === 'notification') {

@@ -7,6 +7,7 @@ import {
   parseMessage,
   readOne,
   readReply,
+  refuseOtherAnswer,
   type ReplyEnd,
   type ResponseMessage,
   type Seals,
@@ -117,9 +118,8 @@ function sealState(seals: Seals, { caller, callId, message }: Turn, offer: Offer
 /** The response if it is one to this request. An error about a request that could not be read has no id; it is told under the client's. */
 function answered({ message: { id, idText } }: Turn, response: ResponseMessage): ResponseMessage {
   if (response.id === id) return response;
-  if (response.id !== null || response.error === undefined)
-    throw new UpstreamFailure('the provider answered another request than it was asked', { status: 200, retryable: false, blame: 'provider' });
-  const named = parseMessage(errorText(idText, response.error));
+  refuseOtherAnswer(response, id, 200);
+  const named = parseMessage(errorText(idText, response.error!));
   if (named?.kind !== 'response') throw new Error('an error is a response');
   return named;
 }

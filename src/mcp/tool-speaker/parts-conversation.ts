@@ -2,6 +2,7 @@ import {
   type Conversation,
   createEventReader,
   encodePartsEvent,
+  type ErrorCode,
   type JsonObject,
   parseMessage,
   type PartsEnd,
@@ -10,6 +11,7 @@ import {
   type SseEvent,
   UpstreamFailure,
 } from '#gateway';
+import { ERROR } from '../revisions.ts';
 import type { McpTail } from '../turn.ts';
 import { failureText, resultParts } from './result-parts.ts';
 
@@ -72,7 +74,7 @@ function ending(end: ReplyEnd, { askedForInput }: PartsConversationOptions): End
   if (response?.kind !== 'response')
     throw new UpstreamFailure('the provider ended its answer without a response', { retryable: false, blame: 'provider' });
   const { result, error } = response;
-  if (error !== undefined) return failed(end, error.message);
+  if (error !== undefined) return failed(end, error.message, error.code === ERROR.invalidParams ? 'unprocessable' : 'provider_unavailable');
   const said = result as JsonObject;
   // Nobody comes back with an answer: the lock is given back at once.
   if (end.outcome === 'pending') return failed(end, askedForInput);
@@ -83,8 +85,9 @@ function ending(end: ReplyEnd, { askedForInput }: PartsConversationOptions): End
   return { events, end: { ...end, tail: toEnd(end, 'stop', null) } };
 }
 
-function failed(end: ReplyEnd, error: string): Ending {
-  return { events: [], end: { ...end, outcome: 'free', tail: toEnd(end, 'failed', error) } };
+/** By default what whoever asked can mend, or has to do without: a tool says of itself why it failed. */
+function failed(end: ReplyEnd, error: string, errorCode: ErrorCode = 'unprocessable'): Ending {
+  return { events: [], end: { ...end, outcome: 'free', tail: { ...toEnd(end, 'failed', error), errorCode } } };
 }
 
 function toEnd({ usage }: ReplyEnd, finish: PartsEnd['finish'], error: string | null): PartsEnd {

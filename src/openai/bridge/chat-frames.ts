@@ -1,4 +1,4 @@
-import { type Call, decodePartsEvents, type Frame, GatewayError, type PartsEnd, type Provider, type SettledFrame } from '#gateway';
+import { type Call, decodePartsEvents, type Frame, GatewayError, type PartsEnd, type Provider, type SettledFrame, toHttpError } from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import { createPartsText } from './parts-text.ts';
@@ -87,9 +87,11 @@ function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string,
     : { ...chunk, object: 'chat.completion', choices: [{ index: 0, message: { role: 'assistant', content: said }, finish_reason }] };
   if (end.finish === 'failed') {
     const message = `${about.model} failed: ${end.error ?? 'no reason given'}`;
-    body['error'] = { message, type: 'provider_unavailable', code: 500, param: null };
+    body['error'] = toHttpError(new GatewayError(end.errorCode ?? 'provider_unavailable', message)).body.error;
   }
-  if (taskId !== null || contextId !== null) body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish] };
+  // A task that asks for something is charged when it ends: its cost so far is 0, and not what it will be.
+  const pending = end.finish === 'input' ? { cost_pending: true } : {};
+  if (taskId !== null || contextId !== null) body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };
   const tail: ChatTail = {
     before: null,
     body,

@@ -44,7 +44,8 @@ describe.each(Object.entries(CLIENTS))('with %s', (_name, connect) => {
     const result = await client.callTool({ name: 'send_message', arguments: { message: 'hello', context_id: 'c-7', task_id: 't-7' } });
     expect(result).toMatchObject({
       content: [{ type: 'text', text: 'weather heard hello' }],
-      structuredContent: { task_id: 't-1', context_id: 'c-7', state: 'completed' },
+      // Claude Code, Codex and others show their model this part alone.
+      structuredContent: { answer: 'weather heard hello', task_id: 't-1', context_id: 'c-7', state: 'completed' },
       _meta: { 'tollgate/generation': { cost: '0.02', currency: 'USDC' } },
     });
     expect(agent.asked).toMatchObject([{ contextId: 'c-7', taskId: 't-7', arguments: null, turns: [{ role: 'user' }] }]);

@@ -86,7 +86,7 @@ describe('an unknown name', () => {
   });
 
   test('of a tool is not_found', () => {
-    expect(errorOf('nothing', 'tool')).toMatchObject({ code: 'not_found', message: 'Tool not found: nothing', param: undefined });
+    expect(errorOf('nothing', 'tool')).toMatchObject({ code: 'not_found', message: 'Service not found: nothing', param: undefined });
   });
 
   test('is repeated short and printable', () => {

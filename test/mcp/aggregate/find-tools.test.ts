@@ -22,7 +22,7 @@ test('above 200 tools, two of the gateway are listed in their stead; a selection
   expect(namesIn(list(null)['tools'])).toEqual(['find_tools', 'call_tool']);
   expect(ListToolsResultSchema.safeParse(list(null)).error).toBeUndefined();
   expect(list(null)['tools']).toMatchObject([{ _meta: { 'tollgate/price': { per_call: '0', currency: 'USDC' } } }, {}]);
-  expect(namesIn(list('acme/weather')['tools'])).toEqual(['acme--weather__forecast']);
+  expect(namesIn(list('acme/weather')['tools'])).toEqual(['acme_weather__forecast']);
   expect(
     namesIn(resultOf(aggregate.list('tools/list', undefined, aggregate.scope(keyFor('acme/weather', 'acme/secret'), null), true))['tools']),
   ).toHaveLength(2);
@@ -36,7 +36,7 @@ test('find_tools gives what the words say with schema and price, of the services
   expect(found(result)).toEqual({
     tools: [
       {
-        name: 'acme--weather__forecast',
+        name: 'acme_weather__forecast',
         service: 'acme/weather',
         title: 'The forecast',
         description: 'Weather of the next days',
@@ -53,7 +53,7 @@ test('find_tools gives what the words say with schema and price, of the services
   expect(new Ajv().validate(tools[0]!.outputSchema, found(result))).toBe(true);
 
   // What it names can be called.
-  expect(aggregate.resolve(request('tools/call', { name: 'acme--weather__forecast' }), scope)).toMatchObject({
+  expect(aggregate.resolve(request('tools/call', { name: 'acme_weather__forecast' }), scope)).toMatchObject({
     kind: 'service',
     service: 'acme/weather',
   });
@@ -61,8 +61,8 @@ test('find_tools gives what the words say with schema and price, of the services
   expect(found(aggregate.find({ query: 'thing', limit: 3 }, scope, true)).tools).toHaveLength(3);
   expect(found(aggregate.find({ query: 'thing' }, scope, true)).tools).toHaveLength(10);
   expect(namesIn(found(aggregate.find({ query: ' ', limit: 2, services: ['acme/many'] }, scope, true)).tools)).toEqual([
-    'acme--many__thing_0',
-    'acme--many__thing_1',
+    'acme_many__thing_0',
+    'acme_many__thing_1',
   ]);
 });
 

@@ -21,13 +21,14 @@ test('a client with a session uses two services with the same names, and pays fo
   const { tools } = await client.listTools();
   const names = tools.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
-  for (const service of ['acme--old', 'acme--new']) expect(names).toContain(`${service}__test_simple_text`);
+  for (const service of ['acme_old', 'acme_new']) expect(names).toContain(`${service}__test_simple_text`);
   expect(tools[0]!._meta).toMatchObject({ 'tollgate/price': { per_call: '0.001', currency: 'USDC' } });
 
-  for (const service of ['acme--old', 'acme--new']) {
+  for (const service of ['acme_old', 'acme_new']) {
+    const slug = service.replace('_', '--');
     expect(textOf(await client.callTool({ name: `${service}__test_simple_text`, arguments: {} })), service).toMatch(/simple text response/);
-    const { contents } = await client.readResource({ uri: `${service}+test://static-text` });
-    expect(contents).toMatchObject([{ uri: `${service}+test://static-text`, text: expect.stringContaining('static text') }]);
+    const { contents } = await client.readResource({ uri: `${slug}+test://static-text` });
+    expect(contents).toMatchObject([{ uri: `${slug}+test://static-text`, text: expect.stringContaining('static text') }]);
     const prompt = await client.getPrompt({ name: `${service}__test_prompt_with_arguments`, arguments: { arg1: 'a', arg2: 'b' } });
     expect(prompt.messages).toHaveLength(1);
     const ref = { type: 'ref/prompt', name: `${service}__test_prompt_with_arguments` } as const;
@@ -35,12 +36,12 @@ test('a client with a session uses two services with the same names, and pays fo
     expect(completion.values).toEqual(['paris', 'park', 'party']);
     const wrapped = await client.callTool({ name: 'call_tool', arguments: { name: `${service}__test_simple_text`, arguments: {} } });
     expect(wrapped._meta).toMatchObject({ 'tollgate/generation': { cost: '0.001' } });
-    await expect(client.readResource({ uri: `${service}+test://not-there` })).rejects.toThrow();
+    await expect(client.readResource({ uri: `${slug}+test://not-there` })).rejects.toThrow();
   }
-  expect((await client.callTool({ name: 'acme--old__test_error_handling', arguments: {} })).isError).toBe(true);
+  expect((await client.callTool({ name: 'acme_old__test_error_handling', arguments: {} })).isError).toBe(true);
   const found = await client.callTool({ name: 'find_tools', arguments: { query: 'progress' } });
   expect(found.structuredContent).toMatchObject({
-    tools: expect.arrayContaining([expect.objectContaining({ name: 'acme--old__test_tool_with_progress' })]),
+    tools: expect.arrayContaining([expect.objectContaining({ name: 'acme_old__test_tool_with_progress' })]),
   });
   expect(before - (await spine.balance()).available).toBe(4_000n);
   expect(await spine.faults()).toEqual([]);
@@ -66,6 +67,6 @@ test('progress comes while a tool works, and what a server asks is answered by t
     expect(textOf(await client.callTool({ name: `${service}__test_elicitation`, arguments: { message: 'who?' } }))).toContain('me@example.com');
   };
   // Both servers number what they ask from 0.
-  await Promise.all(['acme--old', 'acme--new'].map(ask));
+  await Promise.all(['acme_old', 'acme_new'].map(ask));
   expect(await spine.faults()).toEqual([]);
 });

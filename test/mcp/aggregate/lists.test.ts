@@ -27,10 +27,10 @@ test('the lists of all services are one, by names of the aggregate, as every cli
   const { aggregate } = await startAggregate(SERVICES);
   const scope = aggregate.scope(ANYONE, null);
   const tools = resultOf(aggregate.list('tools/list', undefined, scope, true));
-  expect(namesIn(tools['tools'])).toEqual(['acme--files__read', 'acme--files__write', 'acme--web__read']);
+  expect(namesIn(tools['tools'])).toEqual(['acme_files__read', 'acme_files__write', 'acme_web__read']);
   expect(tools).toMatchObject({ resultType: 'complete', cacheScope: 'private', ttlMs: expect.any(Number) });
   expect((tools['tools'] as unknown[])[0]).toEqual({
-    name: 'acme--files__read',
+    name: 'acme_files__read',
     inputSchema: { type: 'object' },
     _meta: {
       ui: { resourceUri: 'ui://acme--files/files/view' },
@@ -46,7 +46,7 @@ test('the lists of all services are one, by names of the aggregate, as every cli
   const templates = resultOf(aggregate.list('resources/templates/list', null, scope, true));
   expect(namesIn(templates['resourceTemplates'], 'uriTemplate')).toEqual(['acme--files+file:///{path}']);
   const prompts = resultOf(aggregate.list('prompts/list', null, scope, true));
-  expect(namesIn(prompts['prompts'])).toEqual([expect.stringMatching(/^acme--files__tidy_up_[0-9a-f]{6}$/)]);
+  expect(namesIn(prompts['prompts'])).toEqual([expect.stringMatching(/^acme_files__tidy_up_[0-9a-f]{6}$/)]);
 
   for (const [schema, result] of [
     [ListToolsResultSchema, tools],
@@ -64,10 +64,10 @@ test('a caller sees the services that its key may use and its address selects, a
   const { aggregate } = await startAggregate(SERVICES);
   const seen = (caller: Parameters<typeof aggregate.scope>[0], selection: string | null) =>
     namesIn(resultOf(aggregate.list('tools/list', undefined, aggregate.scope(caller, selection), false))['tools']);
-  expect(seen(ANYONE, 'acme/web')).toEqual(['acme--web__read']);
-  expect(seen(ANYONE, ' acme/web , acme/none')).toEqual(['acme--web__read']);
+  expect(seen(ANYONE, 'acme/web')).toEqual(['acme_web__read']);
+  expect(seen(ANYONE, ' acme/web , acme/none')).toEqual(['acme_web__read']);
   expect(seen(ANYONE, '')).toEqual([]);
-  expect(seen(keyFor('acme/web', 'a-model'), null)).toEqual(['acme--web__read']);
+  expect(seen(keyFor('acme/web', 'a-model'), null)).toEqual(['acme_web__read']);
   expect(seen(keyFor('acme/web'), 'acme/files')).toEqual([]);
   expect(seen(keyFor(), null)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { exposedName, exposedNames, splitName } from '../../../src/mcp/aggregate/names.ts';
+import { exposedName, exposedNames, formerName, prefixesOf, prefixOf, splitName } from '../../../src/mcp/aggregate/names.ts';
 import { distinct, slugOf, slugsOf } from '../../../src/mcp/aggregate/slugs.ts';
 import { exposeUri, splitUri } from '../../../src/mcp/aggregate/uris.ts';
 
@@ -10,6 +10,10 @@ const service = fc.oneof(
   fc.constantFrom(
     'acme/search',
     'acme-search',
+    'acme_search',
+    'acme/web-search',
+    'acme/web/search',
+    'acme-web/search',
     'acme--search',
     'ACME/search',
     'acme.search',
@@ -27,26 +31,29 @@ const tool = fc.oneof(
 );
 const set = <T>(of: fc.Arbitrary<T>) => fc.uniqueArray(of, { minLength: 1, maxLength: 40 });
 
-const ALLOWED = /^[A-Za-z0-9_-]{1,60}$/;
+const ALLOWED = /^[A-Za-z0-9_]{1,48}$/;
 
 test('every tool of every service has its own name, which all clients and models take', () => {
   fc.assert(
     fc.property(set(fc.tuple(service, set(tool))), (pairs) => {
       const services = new Map(pairs);
       const slugs = slugsOf([...services.keys()]);
+      const prefixes = prefixesOf([...services.keys()]);
       const all: string[] = [];
       for (const [name, tools] of services) {
-        const slug = slugs.get(name)!;
-        expect(slug).toMatch(/^[a-z][a-z0-9-]{0,15}$/);
-        const exposed = exposedNames(slug, tools);
+        const prefix = prefixes.get(name)!;
+        expect(slugs.get(name)).toMatch(/^[a-z][a-z0-9-]{0,15}$/);
+        expect(prefix).toMatch(/^[a-z][a-z0-9_]{0,15}$/);
+        const exposed = exposedNames(prefix, tools);
         expect([...exposed.keys()].sort()).toEqual([...tools].sort());
         for (const one of exposed.values()) {
           expect(one).toMatch(ALLOWED);
-          expect(splitName(one)!.slug).toBe(slug);
+          expect(splitName(one)!.prefix).toBe(prefix);
         }
         all.push(...exposed.values());
       }
       expect(new Set(slugs.values()).size).toBe(services.size);
+      expect(new Set(prefixes.values()).size).toBe(services.size);
       expect(new Set(all).size).toBe(all.length);
     }),
     { numRuns: 500 },
@@ -58,10 +65,12 @@ test('a name is the same whichever others there are, and in whichever order', ()
     fc.property(set(service), set(tool), (services, tools) => {
       const slugs = slugsOf(services);
       for (const one of services) expect(slugs.get(one)).toBe(slugOf(one));
+      const prefixes = prefixesOf(services);
+      for (const one of services) expect(prefixes.get(one)).toBe(prefixOf(one));
       expect(slugsOf(services.toReversed())).toEqual(new Map([...slugs].reverse()));
-      const slug = slugs.get(services[0]!)!;
-      const names = exposedNames(slug, tools);
-      for (const one of tools) expect(names.get(one)).toBe(exposedName(slug, one));
+      const prefix = prefixes.get(services[0]!)!;
+      const names = exposedNames(prefix, tools);
+      for (const one of tools) expect(names.get(one)).toBe(exposedName(prefix, one));
     }),
     { numRuns: 300 },
   );
@@ -84,14 +93,33 @@ test.each([
   ['search-012abc', /^search-01-[0-9a-f]{6}$/],
 ])('the slug of %s is a head and a digest', (name, slug) => expect(slugOf(name)).toMatch(slug));
 
-test('a tool keeps its name where clients take it, else it is a head and a digest', () => {
-  expect(exposedName('acme--search', 'deep_search')).toBe('acme--search__deep_search');
-  expect(exposedName('acme--search', '_x')).toBe('acme--search___x');
-  expect(splitName('acme--search___x')).toEqual({ slug: 'acme--search', rest: '_x' });
+test.each([
+  ['acme/search', 'acme_search'],
+  ['search', 'search'],
+  ['acme/web-search', 'acme_web_search'],
+  ['acme-web/search', /^search_[0-9a-f]{6}$/],
+  ['acme/web/search', /^search_[0-9a-f]{6}$/],
+  ['acme/search-engine-with-a-long-name', /^search_en_[0-9a-f]{6}$/],
+  ['3d/2d', /^d_[0-9a-f]{6}$/],
+  ['42', /^s_[0-9a-f]{6}$/],
+  // It would be another's digest.
+  ['a/facade', /^facade_[0-9a-f]{6}$/],
+])('the names of %s begin with %s', (name, prefix) => expect(prefixOf(name)).toMatch(prefix));
+
+test('a tool keeps its name where clients show it as it is, else it is a head and a digest', () => {
+  expect(exposedName('acme_search', 'deep_search')).toBe('acme_search__deep_search');
+  expect(exposedName('acme_search', '_x')).toBe('acme_search___x');
+  expect(splitName('acme_search___x')).toEqual({ prefix: 'acme_search', rest: '_x' });
   expect(exposedName('s', 'read.file')).toMatch(/^s__read_file_[0-9a-f]{6}$/);
-  expect(exposedName('s', 'a'.repeat(80))).toMatch(/^s__a{50}_[0-9a-f]{6}$/);
+  expect(exposedName('s', 'read-file')).toMatch(/^s__read_file_[0-9a-f]{6}$/);
+  expect(exposedName('s', 'a'.repeat(80))).toMatch(/^s__a{38}_[0-9a-f]{6}$/);
   expect(exposedName('s', 'make_facade')).toMatch(/^s__make_facade_[0-9a-f]{6}$/);
   for (const none of ['', '__x', 'x', 'x_y']) expect(splitName(none)).toBeNull();
+});
+
+test('names of before are still known', () => {
+  expect(formerName('acme--search', 'read-file')).toBe('acme--search__read-file');
+  expect(formerName('s', 'a'.repeat(80))).toMatch(/^s__a{50}_[0-9a-f]{6}$/);
 });
 
 test('where digests meet, nobody is called by what was the other name, whoever comes first', () => {

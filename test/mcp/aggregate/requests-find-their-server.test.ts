@@ -24,7 +24,7 @@ test('a name is that of the service, and everything else in the message stays as
   const { aggregate, resolve } = await start();
   const [read] = aggregate.scope(ANYONE, null).services;
   expect(read).toBe('acme/files');
-  const exposed = /acme--files__read_file_[0-9a-f]{6}/.exec(
+  const exposed = /acme_files__read_file_[0-9a-f]{6}/.exec(
     JSON.stringify(aggregate.list('tools/list', null, aggregate.scope(ANYONE, null), false)),
   )![0];
   const params = (name: string) =>
@@ -36,9 +36,16 @@ test('a name is that of the service, and everything else in the message stays as
   });
 });
 
+test('a tool is called by its name of before as well: clients store names', async () => {
+  const { resolve } = await start();
+  const to = (name: string) => ({ kind: 'service', service: 'acme/files', text: request('tools/call', { name }).text });
+  for (const name of ['acme--files__write', 'acme_files__write']) expect(resolve('tools/call', { name })).toEqual(to('write'));
+  expect(resolve('tools/call', { name: 'acme--files__no_such_thing' })).toMatchObject({ kind: 'refused' });
+});
+
 test('prompts, resources, subscriptions and completions are those of their service', async () => {
   const { aggregate, resolve } = await start();
-  const prompt = /acme--files__tidy_up_[0-9a-f]{6}/.exec(
+  const prompt = /acme_files__tidy_up_[0-9a-f]{6}/.exec(
     JSON.stringify(aggregate.list('prompts/list', null, aggregate.scope(ANYONE, null), false)),
   )![0];
   const to = (method: string, params: object) => ({ kind: 'service', service: 'acme/files', text: request(method, params).text });
@@ -59,13 +66,13 @@ test('prompts, resources, subscriptions and completions are those of their servi
 describe('call_tool', () => {
   test('is the call of the tool that it names', async () => {
     const { resolve } = await start();
-    const wrapped = '{"name":"call_tool","_meta":{"a":1.0},"arguments":{"arguments":{ "x" : 1.50 },"name":"acme--web__read"}}';
+    const wrapped = '{"name":"call_tool","_meta":{"a":1.0},"arguments":{"arguments":{ "x" : 1.50 },"name":"acme_web__read"}}';
     expect(resolve('tools/call', wrapped)).toEqual({
       kind: 'service',
       service: 'acme/web',
       text: request('tools/call', '{"name":"read","_meta":{"a":1.0},"arguments":{ "x" : 1.50 }}').text,
     });
-    expect(resolve('tools/call', '{"name":"call_tool","arguments":{"name":"acme--web__read"}}')).toMatchObject({
+    expect(resolve('tools/call', '{"name":"call_tool","arguments":{"name":"acme_web__read"}}')).toMatchObject({
       text: request('tools/call', '{"name":"read"}').text,
     });
     expect(resolve('tools/call', { name: 'call_tool', arguments: { name: 'find_tools', arguments: { query: 'x' } } })).toEqual({
@@ -79,11 +86,11 @@ describe('call_tool', () => {
     '{"name":"call_tool","arguments":7}',
     '{"name":"call_tool","arguments":{}}',
     '{"name":"call_tool","arguments":{"name":"call_tool"}}',
-    '{"name":"call_tool","arguments":{"name":"acme--web__read","arguments":[]}}',
-    '{"name":"call_tool","arguments":{"name":"acme--web__read","arguments":null}}',
+    '{"name":"call_tool","arguments":{"name":"acme_web__read","arguments":[]}}',
+    '{"name":"call_tool","arguments":{"name":"acme_web__read","arguments":null}}',
     // Readers differ in which of two they take: another could be billed than is called.
-    '{"name":"call_tool","arguments":{"name":"acme--files__write","name":"acme--web__read"}}',
-    '{"name":"call_tool","arguments":{"name":"acme--web__read","arguments":{},"arguments":{}}}',
+    '{"name":"call_tool","arguments":{"name":"acme_files__write","name":"acme_web__read"}}',
+    '{"name":"call_tool","arguments":{"name":"acme_web__read","arguments":{},"arguments":{}}}',
   ])('%s is refused', async (params) => {
     const { resolve } = await start();
     expect(errorOf(resolve('tools/call', params))).toMatchObject({ code: -32602 });
@@ -101,8 +108,8 @@ test('find_tools is always callable', async () => {
 
 test('a name that there is not is refused with the nearest', async () => {
   const { aggregate, resolve } = await start();
-  expect(errorOf(resolve('tools/call', { name: 'acme--web__raed' }))).toMatchObject({ code: -32602, data: { nearest: ['acme--web__read'] } });
-  expect(errorOf(resolve('tools/call', { name: 'acme-web__read' }))?.message).toContain('The nearest: acme--web__read');
+  expect(errorOf(resolve('tools/call', { name: 'acme_web__raed' }))).toMatchObject({ code: -32602, data: { nearest: ['acme_web__read'] } });
+  expect(errorOf(resolve('tools/call', { name: 'acme-web__read' }))?.message).toContain('The nearest: acme_web__read');
   expect(errorOf(resolve('tools/call', { name: 'find_tool' }))).toMatchObject({ data: { nearest: ['find_tools'] } });
   expect(errorOf(resolve('tools/call', { name: 'zzz\u0007' }))).toEqual({
     code: -32602,
@@ -119,7 +126,7 @@ test('a name that there is not is refused with the nearest', async () => {
 
   // What a key may not use is not there for it, and is not named to it.
   const scope = aggregate.scope(keyFor('acme/files'), null);
-  expect(errorOf(aggregate.resolve(request('tools/call', { name: 'acme--web__read' }), scope))?.message).not.toContain('web__read,');
+  expect(errorOf(aggregate.resolve(request('tools/call', { name: 'acme_web__read' }), scope))?.message).not.toContain('web__read,');
   expect(errorOf(aggregate.resolve(request('resources/read', { uri: 'acme--web+x:y' }), scope))).toMatchObject({ code: -32602 });
 });
 
@@ -129,6 +136,6 @@ test('a tool of a service whose list is not known may be there', async () => {
   catalog.replace('new', [
     { ...first!, id: 'tool/id-A:acme/new', service: 'acme/new', endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:9/mcp', headers: {} } },
   ]);
-  const resolution = aggregate.resolve(request('tools/call', { name: 'acme--new__anything' }), aggregate.scope(ANYONE, null));
+  const resolution = aggregate.resolve(request('tools/call', { name: 'acme_new__anything' }), aggregate.scope(ANYONE, null));
   expect(resolution).toMatchObject({ kind: 'service', service: 'acme/new', text: request('tools/call', { name: 'anything' }).text });
 });

@@ -33,7 +33,9 @@ test.each([
   const spine = await startAggregateSpine({ 'acme/one': servers['acme/one'].url, 'acme/two': servers['acme/two'].url });
   const session = await spine.initialize();
   const before = (await spine.balance()).available;
-  const streams = await Promise.all(['acme--one', 'acme--two'].map(async (slug, i) => streamOf(await spine.send(call(i, `${slug}__ask`), session))));
+  const streams = await Promise.all(
+    ['acme_one', 'acme_two'].map(async (prefix, i) => streamOf(await spine.send(call(i, `${prefix}__ask`), session))),
+  );
   const asked = await Promise.all(streams.map((stream) => stream.next()));
   const [first, second] = asked.map(({ id }) => id);
   expect(typeof first).toBe('string');
@@ -59,7 +61,7 @@ test('a response to what nobody asked is taken and goes nowhere', async () => {
   const server = await asking('1');
   const spine = await startAggregateSpine({ 'acme/one': server.url, 'acme/two': server.url });
   const session = await spine.initialize();
-  const stream = streamOf(await spine.send(call(1, 'acme--one__ask'), session));
+  const stream = streamOf(await spine.send(call(1, 'acme_one__ask'), session));
   const { id } = await stream.next();
   for (const wrong of [
     7,
@@ -85,7 +87,7 @@ test('a client without an event stream is not asked, and the tool is told so', a
   const server = await asking('1');
   const spine = await startAggregateSpine({ 'acme/one': server.url });
   const session = await spine.initialize();
-  const [reply] = await messagesOf(await spine.send(call(1, 'acme--one__ask'), session, { accept: 'application/json' }));
+  const [reply] = await messagesOf(await spine.send(call(1, 'acme_one__ask'), session, { accept: 'application/json' }));
   expect(JSON.stringify(reply)).toContain('-32601');
   expect(await spine.faults()).toEqual([]);
 });
@@ -100,7 +102,7 @@ test('what a server takes back is taken back under the id that the client has', 
   });
   const spine = await startAggregateSpine({ 'acme/one': server.url });
   const session = await spine.initialize();
-  const [asked, cancelled] = await messagesOf(await spine.send(call(1, 'acme--one__ask'), session));
+  const [asked, cancelled] = await messagesOf(await spine.send(call(1, 'acme_one__ask'), session));
   expect(asked).toMatchObject({ method: 'roots/list', id: expect.any(String) });
   expect(cancelled).toMatchObject({ method: 'notifications/cancelled', params: { requestId: asked!['id'] } });
   expect(await spine.faults()).toEqual([]);

@@ -28,7 +28,7 @@ test('what the servers of open parts say comes with the URIs of the aggregate, a
 
   // Its stream is there before the call is made, however long that takes: what a server asks before would be lost.
   server.streamDelayMs = 300;
-  await ask(call(2, 'acme--two__ask'));
+  await ask(call(2, 'acme_two__ask'));
   expect(server.streams.size).toBe(2);
   say({ method: 'notifications/message', params: { level: 'info', data: 'hello' } });
   expect([await stream.next(), await stream.next()]).toMatchObject([{ params: { data: 'hello' } }, { params: { data: 'hello' } }]);
@@ -48,7 +48,7 @@ test('a change in the lists of a service in scope is told once the list that is 
   const other = await startPartServer();
   const spine = await startAggregateSpine({ 'acme/one': server.url, 'acme/two': other.url }, { now: () => Date.now() + clock.ahead });
   const session = await spine.initialize({ url: `${spine.mcp}?services=acme/one` });
-  await messagesOf(await spine.send(call(1, 'acme--one__ask'), session));
+  await messagesOf(await spine.send(call(1, 'acme_one__ask'), session));
   const stream = streamOf(await listenTo(spine, session));
   await until(() => server.streams.size === 1);
   server.tools.push('more');
@@ -57,7 +57,7 @@ test('a change in the lists of a service in scope is told once the list that is 
   for (const open of server.streams) open.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
   expect(await stream.next()).toEqual({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
   const [listed] = await messagesOf(await spine.send({ jsonrpc: '2.0', id: 2, method: 'tools/list' }, session));
-  expect((listed!['result'] as { tools: { name: string }[] }).tools.map(({ name }) => name)).toEqual(['acme--one__ask', 'acme--one__more']);
+  expect((listed!['result'] as { tools: { name: string }[] }).tools.map(({ name }) => name)).toEqual(['acme_one__ask', 'acme_one__more']);
   await stream.cancel();
 });
 
@@ -68,17 +68,17 @@ test('a server that asks beside its requests is answered by the client', async (
   const client = await connectV1(spine.mcp, spine.key, (made) =>
     made.setRequestHandler(CreateMessageRequestSchema, () => ({ model: 'm', role: 'assistant', content: { type: 'text', text: 'well said' } })),
   );
-  for (const name of ['one', 'two']) await client.callTool({ name: `acme--${name}__echo`, arguments: { text: '' } });
+  for (const name of ['one', 'two']) await client.callTool({ name: `acme_${name}__echo`, arguments: { text: '' } });
   // What is asked before a client listens is lost, as it is without a gateway.
   await until(() => server.requests.filter((line) => line.startsWith('GET')).length === 2);
-  const said = await Promise.all(['one', 'two'].map((name) => client.callTool({ name: `acme--${name}__sample`, arguments: {} })));
+  const said = await Promise.all(['one', 'two'].map((name) => client.callTool({ name: `acme_${name}__sample`, arguments: {} })));
   for (const result of said) expect(textOf(result)).toContain('well said');
   expect(await spine.faults()).toEqual([]);
 });
 
 test('a session has one stream: a newer one ends the older', async () => {
   const { server, spine, session, ask } = await world();
-  await ask(call(1, 'acme--one__ask'));
+  await ask(call(1, 'acme_one__ask'));
   const older = streamOf(await listenTo(spine, session));
   await until(() => server.streams.size === 1);
   const newer = streamOf(await listenTo(spine, session));
@@ -88,7 +88,7 @@ test('a session has one stream: a newer one ends the older', async () => {
 
 test('a stream ends with its session and with the gateway, is kept alive, and an account has so many', async () => {
   const { server, spine, session, ask } = await world({ toml: 'listens_max = 2\n', keepAliveMs: 300 });
-  await ask(call(1, 'acme--one__ask'));
+  await ask(call(1, 'acme_one__ask'));
   const reply = await listenTo(spine, session);
   expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
   const second = await spine.initialize();

@@ -29,14 +29,14 @@ test('a session and its parts go on after a restart, for its account alone, and 
   const services = { 'acme/one': server.url, 'acme/two': server.url };
   const first = await startAggregateSpine(services, { dataDir });
   const session = await first.initialize({ url: `${first.mcp}?services=acme/one` });
-  const one = (await resultOf(first.send(call(1, 'acme--one__ask'), session))).result.content[0].text;
+  const one = (await resultOf(first.send(call(1, 'acme_one__ask'), session))).result.content[0].text;
   await first.stop();
 
   const second = await startAggregateSpine(services, { dataDir });
-  expect((await resultOf(second.send(call(2, 'acme--one__ask'), session))).result.content[0].text).toBe(one);
+  expect((await resultOf(second.send(call(2, 'acme_one__ask'), session))).result.content[0].text).toBe(one);
   // What its address selected is kept with it.
-  expect((await resultOf(second.send(LIST, session))).result.tools.map(({ name }) => name)).toEqual(['acme--one__ask']);
-  expect((await resultOf(second.send(call(3, 'acme--two__ask'), session))).error).toMatchObject({ code: -32602 });
+  expect((await resultOf(second.send(LIST, session))).result.tools.map(({ name }) => name)).toEqual(['acme_one__ask']);
+  expect((await resultOf(second.send(call(3, 'acme_two__ask'), session))).error).toMatchObject({ code: -32602 });
 
   const stranger = await second.tenant('stranger', '1');
   expect((await second.send(LIST, session, { key: stranger.key })).status).toBe(404);
@@ -57,7 +57,7 @@ test('sessions share no part, and requests that come at once open one', async ()
   const server = await startPartServer(answering);
   const spine = await startAggregateSpine({ 'acme/one': server.url });
   const [alice, bob] = [await spine.initialize(), await spine.initialize()];
-  const ask = async (session: string, id: number) => (await resultOf(spine.send(call(id, 'acme--one__ask'), session))).result.content[0].text;
+  const ask = async (session: string, id: number) => (await resultOf(spine.send(call(id, 'acme_one__ask'), session))).result.content[0].text;
   const [a, b] = await Promise.all([alice, bob].map((session) => Promise.all([1, 2, 3].map((id) => ask(session, id)))));
   expect(new Set(a).size).toBe(1);
   expect(new Set(b).size).toBe(1);
@@ -73,7 +73,7 @@ test('the level that was set is told to a part that is opened later, and a part 
   expect((await resultOf(spine.send({ jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'warning' } }, session))).result).toEqual(
     {},
   );
-  const ask = async (id: number) => (await resultOf(spine.send(call(id, 'acme--one__ask'), session))).result.content[0].text;
+  const ask = async (id: number) => (await resultOf(spine.send(call(id, 'acme_one__ask'), session))).result.content[0].text;
   const first = await ask(2);
   expect(server.heard('logging/setLevel')).toMatchObject([{ session: first, message: { params: { level: 'warning' } } }]);
   server.open.clear();
@@ -86,7 +86,7 @@ test('a session whose time is over ends with its parts', async () => {
   const server = await startPartServer(answering);
   const spine = await startAggregateSpine({ 'acme/one': server.url }, { now: () => Date.now() + clock.ahead });
   const session = await spine.initialize();
-  const part = (await resultOf(spine.send(call(1, 'acme--one__ask'), session))).result.content[0].text;
+  const part = (await resultOf(spine.send(call(1, 'acme_one__ask'), session))).result.content[0].text;
   expect(server.open).toContain(part);
   clock.ahead = 24 * 3_600_000;
   await until(() => !server.open.has(part));
@@ -111,9 +111,9 @@ test('what is not there is refused in the words of the era', async () => {
   const session = await spine.initialize();
   const ask = (id: number, method: string, params: object = {}) => resultOf(spine.send({ jsonrpc: '2.0', id, method, params }, session));
   expect((await ask(1, 'resources/read', { uri: 'nowhere+file:///a' })).error?.code).toBe(-32002);
-  expect((await ask(2, 'tools/call', { name: 'acme--one__aks' })).error).toMatchObject({
+  expect((await ask(2, 'tools/call', { name: 'acme_one__aks' })).error).toMatchObject({
     code: -32602,
-    message: expect.stringContaining('acme--one__ask'),
+    message: expect.stringContaining('acme_one__ask'),
   });
   expect((await ask(3, 'tasks/list')).error?.code).toBe(-32601);
   expect((await ask(4, 'logging/setLevel', { level: 'loud' })).error?.code).toBe(-32602);

@@ -23,12 +23,13 @@ test('a modern client uses two services with the same names, and pays for the ca
   const { tools } = await client.listTools();
   expect(new Set(tools.map(({ name }) => name)).size).toBe(tools.length);
   expect(tools[0]!._meta).toMatchObject({ 'tollgate/price': { per_call: '0.001', currency: 'USDC' } });
-  for (const service of ['acme--old', 'acme--new']) {
+  for (const service of ['acme_old', 'acme_new']) {
+    const slug = service.replace('_', '--');
     expect(textOf(await client.callTool({ name: `${service}__test_simple_text`, arguments: {} })), service).toMatch(/simple text response/);
-    const uri = `${service}+test://template/7/data`;
+    const uri = `${slug}+test://template/7/data`;
     expect((await client.readResource({ uri })).contents).toMatchObject([{ uri, text: expect.stringContaining('"7"') }]);
     const embedded = await client.callTool({ name: `${service}__test_embedded_resource`, arguments: {} });
-    expect(embedded.content).toMatchObject([{ resource: { uri: `${service}+test://embedded-resource` } }]);
+    expect(embedded.content).toMatchObject([{ resource: { uri: `${slug}+test://embedded-resource` } }]);
     expect((await client.getPrompt({ name: `${service}__test_simple_prompt` })).messages).toHaveLength(1);
     const ref = { type: 'ref/prompt', name: `${service}__test_prompt_with_arguments` } as const;
     expect((await client.complete({ ref, argument: { name: 'arg1', value: 'par' } })).completion.values).toHaveLength(3);
@@ -40,12 +41,12 @@ test('a modern client uses two services with the same names, and pays for the ca
     expect(progress, service).toEqual([0, 50, 100]);
   }
   expect((await client.listResources()).resources.map(({ uri }) => uri)).toContain('acme--new+test://static-text');
-  expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain('acme--old__test_simple_prompt');
+  expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain('acme_old__test_simple_prompt');
   expect((await client.callTool({ name: 'find_tools', arguments: { query: 'progress' } })).structuredContent).toMatchObject({
     // Beside the two of the gateway's own that are there for the model.
     searched: tools.length - 2,
   });
-  await expect(client.callTool({ name: 'acme--old__test_simple_txt', arguments: {} })).rejects.toThrow(/test_simple_text/);
+  await expect(client.callTool({ name: 'acme_old__test_simple_txt', arguments: {} })).rejects.toThrow(/test_simple_text/);
   expect(before - (await spine.balance()).available).toBe(6_000n);
   expect(await spine.faults()).toEqual([]);
 });
@@ -60,9 +61,7 @@ test.each(['directly', 'through call_tool'])('a call of two rounds is one call, 
   const spine = await startAggregateSpine({ 'acme/asks': server.url, 'acme/new': modern.url });
   const direct = how === 'directly';
   const args = { region: 'eu' };
-  const params = direct
-    ? { name: 'acme--asks__ask', arguments: args }
-    : { name: 'call_tool', arguments: { name: 'acme--asks__ask', arguments: args } };
+  const params = direct ? { name: 'acme_asks__ask', arguments: args } : { name: 'call_tool', arguments: { name: 'acme_asks__ask', arguments: args } };
   const headers: Record<string, string> = direct ? { 'mcp-param-region': 'eu' } : {};
   const before = await spine.balance();
   const first = await modernPost(spine, '/mcp', 'tools/call', params, { headers });
@@ -94,11 +93,12 @@ test('a bare client lists, finds, calls and reads', async () => {
   const listed = (await ask('tools/list')).message['result'] as { readonly tools: readonly unknown[] };
   expect(listed).not.toHaveProperty('resultType');
   expect(listed.tools.length).toBeGreaterThan(20);
-  for (const service of ['acme--old', 'acme--new']) {
+  for (const service of ['acme_old', 'acme_new']) {
+    const slug = service.replace('_', '--');
     const called = await spine.send(call(2, `${service}__test_simple_text`), null, { accept: 'application/json' });
     expect(called.headers.get('x-cost-usd')).toBe('0.001');
     expect(await messagesOf(called)).toMatchObject([{ id: 2, result: { content: [{ type: 'text' }] } }]);
-    const uri = `${service}+test://static-text`;
+    const uri = `${slug}+test://static-text`;
     expect((await ask('resources/read', { uri })).message['result']).toMatchObject({ contents: [{ uri }] });
   }
   expect((await ask('ping')).message['result']).toEqual({});
@@ -121,8 +121,8 @@ test('above 200 tools they are found and not listed, unless the address or the k
       return (await client.listTools()).tools.map(({ name }) => name);
     };
     expect(await names(spine.mcp, spine.key)).toEqual(['find_tools', 'call_tool', 'ask_model']);
-    expect(await names(some, spine.key)).toEqual(['acme--few__ask']);
-    expect(await names(spine.mcp, limited)).toEqual(['acme--few__ask']);
+    expect(await names(some, spine.key)).toEqual(['acme_few__ask']);
+    expect(await names(spine.mcp, limited)).toEqual(['acme_few__ask']);
     expect(await names(`${spine.mcp}?services=acme/many`, limited)).toEqual([]);
   }
   const uris: string[] = [];
@@ -141,6 +141,6 @@ test('above 200 tools they are found and not listed, unless the address or the k
   const client = await connectV1(spine.mcp, limited);
   const found = await client.callTool({ name: 'find_tools', arguments: { query: 'thing' } });
   expect(found.structuredContent).toEqual({ tools: [], searched: 1 });
-  await expect(client.callTool({ name: 'acme--many__thing_1', arguments: {} })).rejects.toThrow(/no tool/);
+  await expect(client.callTool({ name: 'acme_many__thing_1', arguments: {} })).rejects.toThrow(/no tool/);
   expect(many.heard('tools/call')).toEqual([]);
 });

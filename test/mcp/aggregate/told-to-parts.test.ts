@@ -23,9 +23,9 @@ async function world() {
 
 test('a request is cancelled at the part that it runs in, and costs nothing', async () => {
   const { one, two, spine, session, tell } = await world();
-  await messagesOf(await spine.send(call(1, 'acme--two__ask'), session));
+  await messagesOf(await spine.send(call(1, 'acme_two__ask'), session));
   const before = (await spine.balance()).available;
-  const stream = streamOf(await spine.send(call('x', 'acme--one__ask', { wait: true }), session));
+  const stream = streamOf(await spine.send(call('x', 'acme_one__ask', { wait: true }), session));
   await stream.next();
   expect(await tell('notifications/cancelled', { requestId: 'x', reason: 'enough' })).toBe(202);
   expect(await stream.rest()).toEqual([]);
@@ -41,7 +41,7 @@ test('changed roots are told to all open parts, a level as well, and both to no 
   expect(await tell('notifications/roots/list_changed')).toBe(202);
   expect(await tell('notifications/initialized')).toBe(202);
   expect(one.heard('notifications/roots/list_changed')).toEqual([]);
-  await messagesOf(await spine.send(call(1, 'acme--one__ask'), session));
+  await messagesOf(await spine.send(call(1, 'acme_one__ask'), session));
   expect(await tell('notifications/roots/list_changed')).toBe(202);
   expect(
     await messagesOf(await spine.send({ jsonrpc: '2.0', id: 2, method: 'logging/setLevel', params: { level: 'debug' } }, session)),
@@ -49,7 +49,7 @@ test('changed roots are told to all open parts, a level as well, and both to no 
   expect(one.heard('notifications/roots/list_changed')).toHaveLength(1);
   expect(one.heard('logging/setLevel')).toHaveLength(1);
   expect(two.heard('notifications/roots/list_changed').length + two.heard('logging/setLevel').length).toBe(0);
-  await messagesOf(await spine.send(call(3, 'acme--two__ask'), session));
+  await messagesOf(await spine.send(call(3, 'acme_two__ask'), session));
   expect(two.heard('logging/setLevel')).toMatchObject([{ message: { params: { level: 'debug' } } }]);
 });
 
@@ -58,8 +58,8 @@ test('each message of a batch is for its own part, and the responses come in one
   const before = (await spine.balance()).available;
   const reply = await spine.send(
     [
-      call(1, 'acme--one__ask'),
-      call('2', 'acme--two__ask'),
+      call(1, 'acme_one__ask'),
+      call('2', 'acme_two__ask'),
       { jsonrpc: '2.0', id: 3, method: 'tools/list' },
       call(4, 'nobody__ask'),
       { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
@@ -70,7 +70,7 @@ test('each message of a batch is for its own part, and the responses come in one
   expect(await reply.json()).toMatchObject([
     { id: 1, result: { content: [] } },
     { id: '2', result: { content: [] } },
-    { id: 3, result: { tools: [{ name: 'acme--one__ask' }, { name: 'acme--two__ask' }, { name: 'find_tools' }, { name: 'ask_model' }] } },
+    { id: 3, result: { tools: [{ name: 'acme_one__ask' }, { name: 'acme_two__ask' }, { name: 'find_tools' }, { name: 'ask_model' }] } },
     { id: 4, error: { code: -32602 } },
   ]);
   expect(one.heard('tools/call')).toHaveLength(1);
@@ -80,9 +80,9 @@ test('each message of a batch is for its own part, and the responses come in one
 
 test('a request under the id of one that runs is refused', async () => {
   const { waiting, spine, session } = await world();
-  const stream = streamOf(await spine.send(call(1, 'acme--one__ask', { wait: true }), session));
+  const stream = streamOf(await spine.send(call(1, 'acme_one__ask', { wait: true }), session));
   await stream.next();
-  const again = await spine.send(call(1, 'acme--two__ask'), session);
+  const again = await spine.send(call(1, 'acme_two__ask'), session);
   expect([again.status, await again.json()]).toMatchObject([400, { id: 1, error: { code: -32600 } }]);
   await until(() => waiting.length === 1);
   waiting[0]!.end('data: {"jsonrpc":"2.0","id":1,"result":{"content":[]}}\n\n');

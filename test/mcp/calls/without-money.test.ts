@@ -57,5 +57,5 @@ test('a key may be limited to services', async () => {
 test('an unknown service is named', async () => {
   const reply = await callTool(spine, 'no/such', 'any');
   expect(reply.status).toBe(404);
-  expect(reply.message.error).toMatchObject({ code: -32013, message: 'Tool not found: no/such' });
+  expect(reply.message.error).toMatchObject({ code: -32013, message: 'Service not found: no/such' });
 });

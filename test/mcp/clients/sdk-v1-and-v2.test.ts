@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { CreateMessageRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRealServers, type RealServers } from './real-servers.ts';
 
@@ -85,13 +86,33 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
     const before = (await world.spine.balance()).available;
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['real--everything__echo', 'real--filesystem__read_text_file', 'real--memory__read_graph']));
-    expect(textOf(await client.callTool({ name: 'real--everything__echo', arguments: { message: 'all' } }))).toBe('Echo: all');
+    expect(names).toEqual(expect.arrayContaining(['real_everything__echo', 'real_filesystem__read_text_file', 'real_memory__read_graph']));
+    expect(textOf(await client.callTool({ name: 'real_everything__echo', arguments: { message: 'all' } }))).toBe('Echo: all');
     const path = join(world.directory, 'note.txt');
-    expect(textOf(await client.callTool({ name: 'real--filesystem__read_text_file', arguments: { path } }))).toContain('a note');
-    await client.callTool({ name: 'real--memory__read_graph', arguments: {} });
+    expect(textOf(await client.callTool({ name: 'real_filesystem__read_text_file', arguments: { path } }))).toContain('a note');
+    await client.callTool({ name: 'real_memory__read_graph', arguments: {} });
     expect((await world.spine.balance()).available).toBe(before - 3_000n);
     await client.close();
     expect(await world.spine.faults()).toEqual([]);
   });
+});
+
+test('at one address, tools that a server has only for clients that it can ask are there, and ask', async () => {
+  const client = new Client(INFO, { capabilities: { sampling: {}, elicitation: {}, roots: {} } });
+  client.setRequestHandler(CreateMessageRequestSchema, () => ({ model: 'm', role: 'assistant', content: { type: 'text', text: 'as you like' } }));
+  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [] }));
+  await client.connect(new StreamableHTTPClientTransport(address(''), { requestInit: requestInit() }));
+  const { tools } = await client.listTools();
+  const name = tools.map((tool) => tool.name).find((one) => one.startsWith('real_everything__trigger_sampling_request_'))!;
+  const before = (await world.spine.balance()).available;
+  expect(textOf(await client.callTool({ name, arguments: { prompt: 'say', maxTokens: 5 } }))).toContain('as you like');
+  expect((await world.spine.balance()).available).toBe(before - 1_000n);
+  await client.close();
+  // A client that cannot be asked is refused by the server, free.
+  const other = new Client(INFO);
+  await other.connect(new StreamableHTTPClientTransport(address(''), { requestInit: requestInit() }));
+  expect(await other.callTool({ name, arguments: { prompt: 'say' } })).toMatchObject({ isError: true });
+  expect((await world.spine.balance()).available).toBe(before - 1_000n);
+  await other.close();
+  expect(await world.spine.faults()).toEqual([]);
 });

@@ -269,6 +269,7 @@ function newSession(offer: Offer, params: InitializeParams): LegacySession {
     account: CALLER.account,
     service: offer.service,
     offer,
+    era: 'modern',
     revision: protocolVersion,
     initialize: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion, capabilities, clientInfo } }),
     clientCapabilities: capabilities as Readonly<Record<string, unknown>>,

@@ -38,8 +38,18 @@ export interface RawOptions {
 export const INITIALIZED = '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}';
 export const EVENTS = { 'content-type': 'text/event-stream' } as const;
 
-/** A legacy server that says what a test wants, to the letter. */
-export async function startRawServer(answer: RawAnswer, { initialized = INITIALIZED, session = 's1', get }: RawOptions = {}): Promise<RawServer> {
+/** A legacy server that says what a test wants, to the letter, until that test is over. */
+export async function startRawServer(answer: RawAnswer, options: RawOptions = {}): Promise<RawServer> {
+  const server = await openRawServer(answer, options);
+  onTestFinished(server.close);
+  return server;
+}
+
+/** The same for more than one test. */
+export async function openRawServer(
+  answer: RawAnswer,
+  { initialized = INITIALIZED, session = 's1', get }: RawOptions = {},
+): Promise<RawServer & { close(): Promise<void> }> {
   const seen: RawRequest[] = [];
   const events = new EventEmitter();
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -73,10 +83,10 @@ export async function startRawServer(answer: RawAnswer, { initialized = INITIALI
   const http = createServer((request, response) => void take(request, response));
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
-  onTestFinished(async () => {
+  const close = async () => {
     http.close();
     http.closeAllConnections();
     await once(http, 'close');
-  });
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`, seen, events };
+  };
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`, seen, events, close };
 }

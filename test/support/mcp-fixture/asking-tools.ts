@@ -1,7 +1,6 @@
 import {
   acceptedContent,
   createRequestStateCodec,
-  fromJsonSchema,
   inputRequired,
   inputResponse,
   type CallToolResult,
@@ -10,7 +9,8 @@ import {
   type McpServer,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { says } from './content.ts';
+import { oneString, says, wordsOf } from './content.ts';
+import { addPushingTools, PUSHING } from './pushing-tools.ts';
 import { askFor, askModel, askRoots, askWith, CHOICES_FORM, DEFAULTS_FORM, PERSON_FORM } from './questions.ts';
 
 interface State {
@@ -83,9 +83,12 @@ const ASKING: Readonly<Record<string, Asking>> = {
   },
 };
 
-export function addAskingTools(server: McpServer): void {
+/** `pushing`: those that have a tool in `pushing-tools.ts` are left to that. */
+export function addAskingTools(server: McpServer, pushing: boolean): void {
   for (const [name, run] of Object.entries(ASKING))
-    server.registerTool(name, { description: 'Needs an answer of the client' }, (context) => run(context, server));
+    if (!(pushing && Object.hasOwn(PUSHING, name)))
+      server.registerTool(name, { description: 'Needs an answer of the client' }, (context) => run(context, server));
+  if (pushing) return addPushingTools(server);
 
   server.registerTool(
     'test_sampling',
@@ -123,13 +126,4 @@ function needs(question: InputRequest, key = 'answer'): Asking {
     const answer = inputResponse(mcpReq.inputResponses, key);
     return answer.kind === 'missing' ? inputRequired({ inputRequests: { [key]: question } }) : says(`The client answered: ${JSON.stringify(answer)}`);
   };
-}
-
-function oneString(name: string) {
-  return fromJsonSchema<Record<string, string>>({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] });
-}
-
-function wordsOf(content: unknown): string {
-  const blocks = (Array.isArray(content) ? content : [content]) as readonly { readonly text?: string }[];
-  return blocks.map((block) => block.text ?? '').join('');
 }

@@ -1,4 +1,4 @@
-import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
+import { fromJsonSchema, type CallToolResult, type ContentBlock } from '@modelcontextprotocol/server';
 
 /** A red pixel. */
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
@@ -26,3 +26,14 @@ export const FIXED_RESULTS: Readonly<Record<string, CallToolResult>> = {
     ],
   },
 };
+
+/** An input schema with one text. */
+export function oneString(name: string) {
+  return fromJsonSchema<Record<string, string>>({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] });
+}
+
+/** The texts of a message's content. */
+export function wordsOf(content: unknown): string {
+  const blocks = (Array.isArray(content) ? content : [content]) as readonly { readonly text?: string }[];
+  return blocks.map((block) => block.text ?? '').join('');
+}

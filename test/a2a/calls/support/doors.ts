@@ -6,7 +6,12 @@ export interface Told {
   /** Id of the call. */
   readonly id: string;
   readonly said: string;
+  /** What a client has that reads only the structured part of an answer; null at doors without one. */
+  readonly structured: string | null;
+  readonly taskId: string | null;
   readonly state: string;
+  /** What it costs is known once its task has ended. */
+  readonly costPending: boolean;
   readonly cost: number;
   /** How the door says that it ended. */
   readonly finish: string;
@@ -15,8 +20,11 @@ export interface Told {
 
 export interface Door {
   readonly name: string;
-  /** Asks an agent of this name and reads to the end of its answer. `heard` is told of what came so far, where it comes in pieces. */
-  ask(calls: CallsWorld, service: string, heard?: (text: string) => void): Promise<Told>;
+  /**
+   * Asks an agent of this name and reads to the end of its answer. `heard` is told of what came so far, where it comes in pieces. `taskId`: a task to go on
+   * with.
+   */
+  ask(calls: CallsWorld, service: string, heard?: (text: string) => void, taskId?: string): Promise<Told>;
 }
 
 interface ChatEnd {
@@ -26,7 +34,12 @@ interface ChatEnd {
     readonly finish_reason: string | null;
   }[];
   readonly usage?: { readonly cost: number };
-  readonly tollgate?: { readonly state: string; readonly note?: { readonly message: string; readonly type: string } };
+  readonly tollgate?: {
+    readonly state: string;
+    readonly task_id: string | null;
+    readonly cost_pending?: boolean;
+    readonly note?: { readonly message: string; readonly type: string };
+  };
   readonly error?: { readonly message: string; readonly type: string };
 }
 
@@ -34,8 +47,10 @@ const microUsd = (usd: unknown) => Math.round(Number(usd) * 1e6);
 
 const chat = (stream: boolean): Door => ({
   name: stream ? 'chat, streamed' : 'chat, whole',
-  async ask({ world: { spine } }, service, heard = () => {}) {
-    const response = await spine.post('/chat/completions', { model: `a2a/${service}`, stream, messages: [{ role: 'user', content: 'work' }] });
+  async ask({ world: { spine } }, service, heard = () => {}, taskId) {
+    const tollgate = taskId === undefined ? {} : { tollgate: { task_id: taskId } };
+    const body = { model: `a2a/${service}`, stream, messages: [{ role: 'user', content: 'work' }], ...tollgate };
+    const response = await spine.post('/chat/completions', body);
     let text = '';
     for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) heard((text += piece));
     const lines = stream
@@ -50,7 +65,10 @@ const chat = (stream: boolean): Door => ({
     return {
       id: response.headers.get('x-generation-id')!,
       said: chunks.map(({ choices }) => choices[0]?.delta?.content ?? choices[0]?.message?.content ?? '').join(''),
+      structured: null,
+      taskId: last.tollgate!.task_id,
       state: last.tollgate!.state,
+      costPending: last.tollgate!.cost_pending === true,
       cost: microUsd(last.usage!.cost),
       finish: last.choices[0]!.finish_reason!,
       error: error === null ? null : `${error.type}: ${error.message}`,
@@ -60,11 +78,12 @@ const chat = (stream: boolean): Door => ({
 
 const mcp: Door = {
   name: 'MCP',
-  async ask({ world: { spine } }, service) {
+  async ask({ world: { spine } }, service, _heard, taskId) {
+    const args = { message: 'work', ...(taskId === undefined ? {} : { task_id: taskId }) };
     const response = await fetch(`${spine.origin}/mcp/a2a/${service}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'send_message', arguments: { message: 'work' } } }),
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'send_message', arguments: args } }),
     });
     const text = await response.text();
     const { result } = JSON.parse(
@@ -78,15 +97,22 @@ const mcp: Door = {
       readonly result: {
         readonly content: readonly { readonly text: string }[];
         readonly isError?: boolean;
-        readonly structuredContent: { readonly state: string };
-        readonly _meta: { readonly 'tollgate/generation': { readonly id: string; readonly cost: string }; readonly 'tollgate/finish'?: string };
+        readonly structuredContent: {
+          readonly answer: string;
+          readonly task_id: string | null;
+          readonly state: string;
+          readonly cost_pending?: boolean;
+        };
+        /** Without a cost where the message is covered by the first of its task. */
+        readonly _meta?: { readonly 'tollgate/generation'?: { readonly id: string; readonly cost: string }; readonly 'tollgate/finish'?: string };
       };
     };
-    const { id, cost } = result._meta['tollgate/generation'];
-    const said = result.content.map((part) => part.text).join('');
+    const { id, cost } = result._meta?.['tollgate/generation'] ?? { id: '', cost: '0' };
+    const said = result.content.map((part) => part.text).join('\n');
     expect(response.headers.get('x-cost-usd') ?? cost).toBe(cost);
-    const finish = result.isError ? 'error' : (result._meta['tollgate/finish'] ?? 'stop');
-    return { id, said, state: result.structuredContent.state, cost: microUsd(cost), finish, error: finish === 'stop' ? null : said };
+    const finish = result.isError ? 'error' : (result._meta?.['tollgate/finish'] ?? 'stop');
+    const { answer: structured, task_id: task, state, cost_pending: costPending = false } = result.structuredContent;
+    return { id, said, structured, taskId: task, state, costPending, cost: microUsd(cost), finish, error: finish === 'stop' ? null : said };
   },
 };
 

@@ -25,6 +25,12 @@ export function nearestNames(wanted: string, names: Iterable<string>): readonly 
     .map(({ name }) => name);
 }
 
+/** The nearest names as a sentence for an error; nothing where none is near. */
+export function nearestHint(wanted: string, names: Iterable<string>): string {
+  const nearest = nearestNames(wanted, names);
+  return nearest.length === 0 ? '' : `The nearest: ${nearest.join(', ')}`;
+}
+
 function pairsOf(text: string): ReadonlySet<string> {
   const lower = text.toLowerCase();
   const pairs = new Set<string>();

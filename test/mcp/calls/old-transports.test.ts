@@ -1,0 +1,36 @@
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startSpine, type Spine } from '../../support/spine.ts';
+
+// HTTP+SSE, the transport of MCP 2024-11-05, is not served. A client that tries it, and whoever looks with curl, is told which one is.
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine();
+});
+afterAll(() => spine.stop());
+
+const get = async (path: string, accept: string) => {
+  const reply = await fetch(`${spine.origin}${path}`, { headers: { authorization: `Bearer ${spine.key}`, accept } });
+  return { status: reply.status, allow: reply.headers.get('allow'), text: await reply.text() };
+};
+
+test.each(['/mcp', '/mcp/acme/search', '/api/v1/mcp'])('GET %s names the transports', async (path) => {
+  for (const accept of ['text/event-stream', 'text/html']) {
+    const { status, allow, text } = await get(path, accept);
+    expect([status, allow]).toEqual([405, 'GET, POST, DELETE']);
+    expect(text).toContain('This address speaks Streamable HTTP');
+    expect(text).toContain('The HTTP+SSE transport of 2024-11-05 is not served');
+  }
+});
+
+test.each(['/sse', '/api/v1/sse'])('%s says where to go', async (path) => {
+  expect(await get(path, 'text/event-stream')).toMatchObject({ status: 404, text: expect.stringContaining('connect to /mcp') });
+});
+
+test('a client of the old transport is told by the error that it shows', async () => {
+  const requestInit = { headers: { authorization: `Bearer ${spine.key}` } };
+  const client = new Client({ name: 'test', version: '1' });
+  await expect(client.connect(new SSEClientTransport(new URL(`${spine.origin}/mcp`), { requestInit }))).rejects.toThrow('405');
+});
