@@ -132,7 +132,7 @@ function statusOf(status: number, { error }: ResponseMessage): number {
   return status === 200 && error !== undefined ? modernStatusOf(error.code) : status;
 }
 
-const POST_HEADERS = {
+export const POST_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
   'mcp-protocol-version': MODERN,
