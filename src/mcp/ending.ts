@@ -37,7 +37,7 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   if (resultType === 'input_required') return { ...FREE, outcome: 'pending', finishReason: resultType, flags: [], tail };
   // Where the client can ask for what it comes to, the conversation keeps the task.
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
-    return { ...FREE, finishReason: TASK, flags: ['malformed_reply'], tail };
+    return { ...FREE, finishReason: TASK, flags: [], tail };
   const { usage, flags } = usageOf(offer, request.params?.['name'], meta);
   return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
 }

@@ -15,6 +15,8 @@ import { TASK, tooLargeEnd } from './ending.ts';
 import { paramHeaderFault } from './param-headers.ts';
 import { ERROR, modernStatusOf } from './revisions.ts';
 import type { Servers } from './servers.ts';
+import { broken } from './tasks/ask-server.ts';
+import { withoutTaskTools } from './tasks/callable-tools.ts';
 import { declaresTasks } from './tasks/extension.ts';
 import { keepTask, type KeepTaskDeps } from './tasks/keep-task.ts';
 import type { Leg, McpTail, ServerFacts, Turn } from './turn.ts';
@@ -47,14 +49,19 @@ export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: 
       const beganAt = performance.now();
       try {
         end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal });
-        if (end.finishReason === TASK && client === 'modern' && facts.era === 'modern' && declaresTasks(turn.capabilities))
+        if (message.method === 'tools/call' && end.finishReason === TASK) {
+          if (client !== 'modern' || facts.era !== 'modern' || !declaresTasks(turn.capabilities))
+            throw broken('the provider answered with a task, which the client did not say that it takes', null);
           return await keepTask(keeping, turn, offer, call!, end);
+        }
       } catch (error) {
         if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
           return tooLargeEnd(turn, offer, error, performance.now() - beganAt);
         throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
       }
-      return message.method === 'tools/list' ? decorated(end, (result) => decorate(result, offer, turn)) : end;
+      if (message.method !== 'tools/list') return end;
+      const tasks = client === 'modern' && facts.era === 'modern';
+      return decorated(end, (result) => decorate(tasks ? result : withoutTaskTools(result), offer, turn));
     },
   };
 }

@@ -75,6 +75,6 @@ function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'te
     [META.capabilities]: { extensions: { [TASKS]: {} } },
     [META.clientInfo]: { name: 'tollgate', version },
   };
-  const id = 'tollgate:tasks/get';
+  const id = 'look';
   return { id, text: JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/get', params: { taskId: atServer(task), _meta } }) };
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, membersOf, splice, withMembers } from '#gateway';
+import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#gateway';
 
 /** The extension by which a modern server answers a `tools/call` with a task. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
@@ -26,17 +26,26 @@ export function withoutTasks(capabilities: string): string {
   return splice(left, [withMembers(left, { start: 0, end: left.length }, { tasks: null, ...(emptied ? { extensions: null } : {}) })]);
 }
 
-/** A message or a result (JSON text) whose object at `path` holds `capabilities`, with these as withoutTasks leaves them. */
-export function withoutTasksIn(text: string, path: readonly string[]): string {
-  let members = membersOf(text);
-  for (const key of path) {
-    const inner = members.get(key);
-    if (!inner || text[inner.start] !== '{') return text;
-    members = membersOf(text, inner.start);
+/** The same of capabilities that were parsed. */
+export function withoutTaskMembers({ tasks: _tasks, extensions, ...rest }: JsonObject): JsonObject {
+  if (extensions === undefined) return rest;
+  if (!isObject(extensions) || !Object.hasOwn(extensions, TASKS)) return { ...rest, extensions };
+  const { [TASKS]: _extension, ...others } = extensions;
+  return Object.keys(others).length === 0 ? rest : { ...rest, extensions: others };
+}
+
+/** A message (JSON text) whose `params` or `result` holds capabilities, with these as withoutTasks leaves them. Where a key stands twice the last counts, as for most who read it. */
+export function withoutTasksIn(text: string, holder: 'params' | 'result'): string {
+  const held = membersOf(text).get(holder);
+  if (!held || text[held.start] !== '{') return text;
+  try {
+    const place = membersOf(text, held.start).get('capabilities');
+    if (!place || text[place.start] !== '{') return text;
+    const capabilities = text.slice(place.start, place.end);
+    const left = withoutTasks(capabilities);
+    return left === capabilities ? text : splice(text, [{ start: place.start, end: place.end, text: left }]);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    return withoutTasksIn(JSON.stringify(JSON.parse(text)), holder);
   }
-  const place = members.get('capabilities');
-  if (!place || text[place.start] !== '{') return text;
-  const capabilities = text.slice(place.start, place.end);
-  const left = withoutTasks(capabilities);
-  return left === capabilities ? text : splice(text, [{ start: place.start, end: place.end, text: left }]);
 }
