@@ -33,13 +33,18 @@ export interface RawOptions {
   readonly session?: string | null;
   /** Answers GET; 405 without. */
   readonly get?: (request: RawRequest, response: ServerResponse) => void;
+  /** Registers its end; default with the test that starts it. */
+  readonly onEnd?: (end: () => Promise<void>) => void;
 }
 
 export const INITIALIZED = '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}';
 export const EVENTS = { 'content-type': 'text/event-stream' } as const;
 
 /** A legacy server that says what a test wants, to the letter. */
-export async function startRawServer(answer: RawAnswer, { initialized = INITIALIZED, session = 's1', get }: RawOptions = {}): Promise<RawServer> {
+export async function startRawServer(
+  answer: RawAnswer,
+  { initialized = INITIALIZED, session = 's1', get, onEnd = onTestFinished }: RawOptions = {},
+): Promise<RawServer> {
   const seen: RawRequest[] = [];
   const events = new EventEmitter();
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -73,7 +78,7 @@ export async function startRawServer(answer: RawAnswer, { initialized = INITIALI
   const http = createServer((request, response) => void take(request, response));
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
-  onTestFinished(async () => {
+  onEnd(async () => {
     http.close();
     http.closeAllConnections();
     await once(http, 'close');
