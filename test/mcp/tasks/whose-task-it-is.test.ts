@@ -25,6 +25,7 @@ afterAll(async () => {
   await Promise.all(servers.map((server) => server.close()));
 });
 
+const server0 = () => servers[0]!;
 const NOT_FOUND = { code: -32_602, message: 'Task not found' };
 const OF_TASKS = ['tasks/get', 'tasks/update', 'tasks/cancel'];
 const finish = async (path: string, ids: readonly string[], door: Door = spine) => {
@@ -65,6 +66,15 @@ test('a task is found at the address of its service and at that of all, and at n
   expect((await askTask(spine, '/mcp?services=two', 'tasks/get', id)).message.error).toEqual(NOT_FOUND);
   expect((await getTask(spine, 'two', id)).message.error).toEqual(NOT_FOUND);
   await finish('/mcp', [id]);
+});
+
+test('a task that begins at the address of all services is asked for there, and its result has the URIs of that', async () => {
+  const { message } = await modernPost(spine, '/mcp', 'tools/call', { name: 'one__job', arguments: {} }, { meta: DECLARED });
+  const id = message.result['taskId'] as unknown as string;
+  server0().says(server0().ids.at(-1)!, { status: 'completed', result: { content: [{ type: 'resource_link', name: 'a', uri: 'file:///a' }] } });
+  const shown = (await askTask(spine, '/mcp', 'tasks/get', id)).message.result;
+  expect(shown).toMatchObject({ taskId: id, result: { content: [{ uri: 'one+file:///a' }], _meta: { 'tollgate/generation': { cost: '0.001' } } } });
+  expect(await spine.faults()).toEqual([]);
 });
 
 test('a key that may not use the service does not reach a task of it', async () => {
