@@ -55,7 +55,7 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
         return endOf(turn, offer, answered(turn, answer), statusOf(reply.status, answer), eventId);
       }
       // A request of a server is no part of this revision, and would never be answered.
-      // What a server tells of tasks is for nobody: no client could say here which are its own.
+      // The server does not know whose its tasks are, so its notifications of them are dropped. Clients ask with tasks/get.
       if (answer?.kind !== 'request' && answer?.method !== 'notifications/tasks') yield toEvent(turn, received);
     }
     throw unanswered(reply);
@@ -100,7 +100,7 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
   }
 }
 
-/** A request to listen names no tasks to the server, which does not know whose they are: clients ask for them. */
+/** A request to listen without `taskIds`: the server does not know whose its tasks are. */
 function withoutTaskIds({ method, text, params, members }: RequestMessage): string {
   const notifications = params?.['notifications'];
   if (method !== 'subscriptions/listen' || !isObject(notifications) || notifications['taskIds'] === undefined) return text;

@@ -17,7 +17,7 @@ export interface ServerAnswer {
   readonly status: number;
 }
 
-/** Posts a request about a task to its server, and reads the response. Nothing else that comes with it is for anybody. Rejects with UpstreamFailure. */
+/** Posts a request about a task to its server, and reads the response. Notifications before it are dropped. Rejects with UpstreamFailure. */
 export async function askServer(send: Send, question: TaskQuestion, bytesMax: number, timeoutMs?: number): Promise<ServerAnswer> {
   const { method, id, taskId, text } = question;
   const headers: Record<string, string> = { ...POST_HEADERS };

@@ -1,6 +1,6 @@
-/** A task is looked for so much longer than its server says to keep it: it may have ended just before. Milliseconds. */
+/** A task lives this much longer than its server's `ttlMs`, so that an end just before is still seen. Milliseconds. */
 const GRACE_MS = 60_000;
-/** A server that wants to be left alone for longer is looked at all the same. */
+/** The longest pause between two looks, even where a server asks for a longer one. Milliseconds. */
 const PAUSE_MS_MAX = 60_000;
 
 /** How long a task may go on, from its creation, before it is given up: as long as its server keeps it, at most `ttlMsMax`. Milliseconds. */

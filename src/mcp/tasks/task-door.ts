@@ -35,7 +35,7 @@ export interface TaskAddress {
   toClient(text: string, service: string): string;
 }
 
-/** Answers requests about tasks, each at the provider that the task is at. A task that is not the caller's own is one that there is not. Throws GatewayError. */
+/** Answers requests about tasks, each at the provider that began the task. Another owner's task is not found. Throws GatewayError. */
 export type TaskDoor = (address: TaskAddress, request: Standalone, knock: Knock, answer: Answer) => Promise<void>;
 
 export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {

@@ -1,7 +1,7 @@
 import { membersOf, parseMessage, type RequestMessage, splice, withMembers } from '#gateway';
 
 /**
- * A `tools/call` without `params.task`, by which a client of 2025-11-25 asks for a task: who does not carry such tasks answers the request as if it was not there.
+ * A `tools/call` without `params.task`, by which a client of 2025-11-25 asks for a task. Such tasks are not carried, and the protocol says to ignore the parameter then.
  * Every other message stays as it is.
  */
 export function withoutTaskParam(message: RequestMessage): RequestMessage {
