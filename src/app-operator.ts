@@ -11,7 +11,6 @@ import {
   fundsRoutes,
   healthRoutes,
   metricsRoutes,
-  receiptOfRecord,
   type Attempts,
   type CardKey,
   type Catalog,
@@ -28,6 +27,7 @@ import {
   type SignIn,
 } from '#gateway';
 import type { Database } from '#store';
+import type { PastReceipts } from './app-receipts.ts';
 
 export interface OperatorRoutesDeps {
   readonly config: Pick<Config, 'adminKey' | 'adminNetworks' | 'chains' | 'publicUrl' | 'metrics'>;
@@ -40,6 +40,7 @@ export interface OperatorRoutesDeps {
   readonly keys: KeyStore;
   readonly nonces: ReturnType<typeof createNonces>;
   readonly receipts: ReturnType<typeof createReceiptSigner>;
+  readonly pastReceipts: PastReceipts;
   readonly cardKey: Pick<CardKey, 'jwk'>;
   readonly admit: Pipeline['admit'];
   readonly audit: () => Promise<AuditReport>;
@@ -56,16 +57,30 @@ export interface OperatorRoutesDeps {
 
 /** What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and figures to his machines. */
 export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
-  const { config, database, registry, ledger, keys, nonces, receipts, cardKey, admit, audit, funds, draining, attempts, logger, metrics, now } = deps;
+  const {
+    config,
+    database,
+    registry,
+    ledger,
+    keys,
+    nonces,
+    receipts,
+    pastReceipts,
+    cardKey,
+    admit,
+    audit,
+    funds,
+    draining,
+    attempts,
+    logger,
+    metrics,
+    now,
+  } = deps;
   const offers = (name: string) => deps.catalog.offers().some(({ service }) => service === name);
   const totals = (account: string) => accountTotals(database, account);
 
   return async (server) => {
-    const receipt: Parameters<typeof accountRoutes>[0]['receipt'] = (record) => {
-      const made = receiptOfRecord(record);
-      return made === null ? null : receipts.sign(made);
-    };
-    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
+    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, totals, receipt: pastReceipts.ofRecord, now }), { prefix: '/api/v1' });
     const { adminKey, adminNetworks: networks, publicUrl } = config;
     const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
     const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });

@@ -35,6 +35,8 @@ export interface ProtocolsOptions {
   readonly catalog: Catalog;
   readonly idempotency: Idempotency;
   readonly tasks: Tasks;
+  /** The signed receipt of a settled call; null for one that was not charged. */
+  readonly receiptOf: (callId: string) => Promise<string | null>;
   readonly runs: Runs;
   readonly payments: Payments;
   readonly runTokens: RunTokens;
@@ -72,10 +74,13 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     catalog,
     sessions: createSessionStore(database, { now }),
     pins: createToolPins(database, { now }),
+    tasks: options.tasks,
+    receiptOf: options.receiptOf,
     present: options.present,
     random,
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
+    onUnseen: (error) => logger.debug({ err: error }, 'a task of a tool could not be looked at'),
     idempotency,
     payments,
     config,

@@ -10,13 +10,13 @@ import {
   type Identity,
   type KeptTasks,
   type Logger,
-  type Look,
   type Metrics,
   type Offer,
   type ProviderFlag,
   type Task,
   type TaskSink,
   type TaskWatch,
+  type TaskWatchOptions,
 } from '#gateway';
 import type { Database } from '#store';
 import { createPush, type PushNotifications } from './a2a/index.ts';
@@ -43,7 +43,7 @@ export interface TaskRoom {
   /** Clients' webhooks, which are told of what is seen of their tasks. */
   readonly push: PushNotifications;
   /** Begins to look at the tasks that go on. */
-  watch(look: Look): TaskWatch;
+  watch(looks: TaskWatchOptions['looks']): TaskWatch;
   close(): Promise<void>;
 }
 
@@ -87,11 +87,11 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
     tasks,
     push,
     close: () => webhooks.close(),
-    watch: (look) =>
+    watch: (looks) =>
       createTaskWatch({
         database,
         tasks,
-        looks: { agent: look },
+        looks,
         present: ({ offerId }: Task) => {
           const offer = offerOf(offerId);
           return offer !== undefined && present(offer);

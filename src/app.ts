@@ -65,6 +65,7 @@ import { openPayments, type OpenPayments } from './app-payments.ts';
 import { openMetrics } from './app-metrics.ts';
 import { openProtocols } from './app-protocols.ts';
 import { openSweeper } from './app-sweep.ts';
+import { createPastReceipts } from './app-receipts.ts';
 import { openTasks } from './app-tasks.ts';
 import { VERSION } from './version.ts';
 
@@ -138,6 +139,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const identity = createIdentity(config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed });
     const receipts = createReceiptSigner(identity.receiptKey.privateKey);
+    const pastReceipts = createPastReceipts(receipts, ledger);
     const cardKey = createCardKey(identity);
     const redis =
       config.redisUrl === null
@@ -305,6 +307,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       catalog,
       idempotency,
       tasks,
+      receiptOf: pastReceipts.ofCall,
       runs: createRuns({ ledger, now, graceMs, payments: lockPayments }),
       payments,
       runTokens,
@@ -320,7 +323,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     });
     tools = mcp;
     cleanUp.push(() => mcp.close());
-    const watch = taskRoom.watch(a2a.look);
+    const watch = taskRoom.watch({ agent: a2a.look, tool: mcp.lookAtTask });
     cleanUp.push(() => watch.close());
     const pages = pageRoutes({
       catalog,
@@ -348,6 +351,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         keys,
         nonces,
         receipts,
+        pastReceipts,
         cardKey,
         admit: pipeline.admit,
         audit: audited,

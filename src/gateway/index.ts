@@ -39,6 +39,7 @@ export * from './parts/speaker.ts';
 export * from './payments/index.ts';
 export * from './tasks/task.ts';
 export { countLiveTasks, createTasks, type KeptTasks, type TasksOptions } from './tasks/create-tasks.ts';
+export { isStorable } from './tasks/task-rows.ts';
 export * from './tasks/task-sink.ts';
 export { createTaskWatch, type TaskWatch, type TaskWatchOptions } from './tasks/watch.ts';
 export type { UpstreamExchange, UpstreamReply } from './upstream/upstream.ts';

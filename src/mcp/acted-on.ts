@@ -27,7 +27,7 @@ const NAMES: ActedOnAt = [
   [['ref'], actedOn(['type', 'name', 'uri'])],
   [['argument'], actedOn(['name', 'value'])],
   [['task'], actedOn(['ttl'])],
-  [['notifications'], actedOn(['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions'])],
+  [['notifications'], actedOn(['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions', 'taskIds'])],
 ];
 
 /** What makes the parameters of a client's message ambiguous; null where nothing does. The arguments of a tool are its own affair. */

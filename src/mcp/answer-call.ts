@@ -138,11 +138,14 @@ async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, a
     await idempotency.abandon(use);
     throw error;
   }
-  if (settled && kept.last) await idempotency.finish(use, keptOutcome(kept.last[0], kept.last[1]), wasCharged(settled));
+  if (settled && kept.last) await idempotency.finish(use, keptOutcome(kept.last[0], kept.last[1]), mayBeCharged(settled));
   else await idempotency.abandon(use);
   if (kept.last) answer.end(...kept.last);
   else answer.close();
 }
+
+/** Whether the outcome was charged, or is when its task ends. */
+const mayBeCharged = (settled: SettledFrame): boolean => wasCharged(settled) || (settled.tail as McpTail | null)?.pending === true;
 
 /** A client sends its key again with each round of one call; each is another request. */
 function roundOf(key: string, { continued, message: { params } }: AnsweredCall): string {
@@ -153,6 +156,7 @@ function roundOf(key: string, { continued, message: { params } }: AnsweredCall):
 function write(tail: McpTail | null, call: Call, frame: SettledFrame, answer: Answer): void {
   if (tail === null) return answer.close();
   if (call.free !== null) return answer.end(tail.text, tail.status, {}, tail.eventId);
-  const cost = costOf(frame);
-  answer.end(withCost(tail, call, cost, frame.receipt), tail.status, { 'x-generation-id': call.id, 'x-cost-usd': cost.cost }, tail.eventId);
+  const cost = tail.pending ? null : costOf(frame);
+  const headers = { 'x-generation-id': call.id, ...(cost === null ? {} : { 'x-cost-usd': cost.cost }) };
+  answer.end(withCost(tail, call, cost, frame.receipt), tail.status, headers, tail.eventId);
 }

@@ -9,12 +9,14 @@ import {
   createSeals,
   GatewayError,
   type Idempotency,
+  type Look,
   type Offer,
   type Payments,
   type Pipeline,
   type SessionStore,
   type Speakers,
   type Tally,
+  type Tasks,
   type ToolListings,
   type ToolPins,
 } from '#gateway';
@@ -47,7 +49,10 @@ import { boundedListens } from './bounded-listens.ts';
 import { createSessionDoor } from './session-door.ts';
 import type { SessionEnd } from './session-state.ts';
 import { createSessions } from './sessions.ts';
-import { createStandalone } from './standalone.ts';
+import { createStandalone, type Knock } from './standalone.ts';
+import { isTaskMethod } from './tasks/extension.ts';
+import { createLookAtTask } from './tasks/look-at-task.ts';
+import { createTaskDoor, type TaskAddress } from './tasks/task-door.ts';
 import { createToolSpeaker, type ToolSpeaker } from './tool-speaker.ts';
 import type { TurnCallDeps } from './turn-call.ts';
 import { createKnownAddress } from './known-address.ts';
@@ -59,10 +64,13 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly idempotency: Idempotency;
   readonly sessions: SessionStore;
   readonly pins: ToolPins;
+  readonly tasks: Tasks;
+  /** The signed receipt of a settled call; null for one that was not charged. */
+  readonly receiptOf: (callId: string) => Promise<string | null>;
   /** Whether the provider of an offer is connected. */
   readonly present: (offer: Offer) => boolean;
   readonly payments: Payments;
-  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp'>;
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp' | 'tasks'>;
   /** What else than tools can be called, asked for with each request; default nothing. */
   readonly speakers?: () => Partial<Speakers>;
   /** Streams that each account listens on, whatever protocol they are of; default those of MCP alone. */
@@ -76,6 +84,8 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly random: () => number;
   /** Told of servers whose lists could not be had. */
   readonly onUnlisted: (error: Error, offer: Offer) => void;
+  /** Told of tasks that could not be looked at; it is tried again. */
+  readonly onUnseen: (error: Error) => void;
   /** Told of every session of a client that this gateway ends. */
   readonly onSessionEnded?: (end: SessionEnd) => void;
   /** A stream that is silent this long gets a comment; default 15 s. */
@@ -87,6 +97,8 @@ export interface Mcp extends ToolSpeaker {
   readonly routes: FastifyPluginAsync;
   /** The tools of all services, for the market's pages. */
   readonly listings: ToolListings;
+  /** Looks at a task that a server keeps, that its end is seen although no client asks. */
+  readonly lookAtTask: Look;
   /** Whether a server lists a tool. */
   hasTool(offer: Offer, tool: string): boolean;
   /** What is open at this moment. */
@@ -167,7 +179,9 @@ export function createMcp(options: McpOptions): Mcp {
 
   const answerCall = createAnswerCall({ pipeline, idempotency: options.idempotency, payments: options.payments, onError });
   const readPaid = createReadPaid(options.payments);
+  const asksOfTasks = { tasks: options.tasks, replyBytesMax, ttlMs: config.tasks.ttlMs, version, now };
   const turns: TurnCallDeps = {
+    keepTask: asksOfTasks,
     servers,
     legs: {
       modern: { modern: modernToModern, legacy: modernToLegacy },
@@ -190,6 +204,7 @@ export function createMcp(options: McpOptions): Mcp {
   const speakers = options.speakers ?? (() => ({}));
   const answerAsk = createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax: replyBytesMax });
   const aggregate = createAggregate({ catalogue, version, spoken: createSpokenSearch({ speakers, catalog }) });
+  const taskDoor = createTaskDoor({ ...asksOfTasks, pipeline, receipts, receiptOf: options.receiptOf });
   const listenToAll = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
   const toAll = createAggregateDoor({ aggregate, toService, listen: listenToAll, answerAsk });
   const toSessions = { pipeline, sessions, replays, servers, runTurn, readPaid, raw, bridge, clientRequests, receipts, keepAlive, onError };
@@ -221,6 +236,10 @@ export function createMcp(options: McpOptions): Mcp {
     onError,
   });
   const knownAddress = createKnownAddress({ catalog, speakers });
+  const addressOf = (service: string | null, { caller, selection }: Knock): TaskAddress => {
+    if (service === null) return { ...aggregate, includes: aggregate.scope(caller, selection).includes };
+    return { includes: (name) => service === name || service.endsWith(`:${name}`), toClient: (text) => text };
+  };
   const doorOf = (service: string | null) => {
     if (service === null) return legacyAggregate.door;
     return front.has(service) ? front.sessionDoor : sessionDoor;
@@ -241,7 +260,8 @@ export function createMcp(options: McpOptions): Mcp {
       limits: config.limits,
       keepAlive,
       async standalone(service, request, knock, answer) {
-        if (service === null) await toAll(knock.selection, request, knock, answer);
+        if (isTaskMethod(request.message.method)) await taskDoor(addressOf(service, knock), request, knock, answer);
+        else if (service === null) await toAll(knock.selection, request, knock, answer);
         else if (front.has(service)) await front.standalone(service, request, knock, answer);
         else {
           knownAddress(service);
@@ -259,6 +279,7 @@ export function createMcp(options: McpOptions): Mcp {
     }),
     listings: catalogue,
     ...tools,
+    lookAtTask: createLookAtTask({ ...asksOfTasks, pipeline, onUnseen: options.onUnseen }),
     hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
     counts: () => ({
       sessions: sessions.count + legacyAggregate.sessions.count + front.sessions.count,

@@ -19,6 +19,9 @@ export const USAGE_META = 'tollgate/usage';
 
 const FREE = { usage: null, outcome: 'free', estimated: false } as const;
 
+/** The reason of an end by a task in the place of a result. */
+export const TASK = 'task';
+
 /**
  * How a server's response ends the call that it answers. An error, a result with `isError`, and every method that is free by the table cost nothing;
  * a result that waits for input keeps the lock, for the round that goes on with it; else the call is charged, by what the tool reported where the offer is priced by that. Throws
@@ -32,10 +35,10 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
   if (isError === true) return { ...FREE, finishReason: 'isError', flags: [], tail };
   if (resultType === 'input_required') return { ...FREE, outcome: 'pending', finishReason: resultType, flags: [], tail };
-  // Nobody asked for a task, and nobody can fetch what it comes to.
+  // Where the client can ask for what it comes to, the conversation keeps the task.
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
-    return { ...FREE, finishReason: 'task', flags: ['malformed_reply'], tail };
-  const { usage, flags } = usageOf(request, offer, meta);
+    return { ...FREE, finishReason: TASK, flags: [], tail };
+  const { usage, flags } = usageOf(offer, request.params?.['name'], meta);
   return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
 }
 
@@ -80,7 +83,7 @@ const unusable = (what: string, status: number) => new UpstreamFailure(what, { s
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 
 /** One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and told of the provider. */
-function usageOf(request: RequestMessage, offer: Offer, meta: unknown): { usage: Usage | null; flags: readonly ProviderFlag[] } {
-  if (offer.priceCap === null || hasOwnPrice(offer, request.params?.['name'])) return { usage: { call: 1n }, flags: [] };
+export function usageOf(offer: Offer, tool: unknown, meta: unknown): { usage: Usage | null; flags: readonly ProviderFlag[] } {
+  if (offer.priceCap === null || hasOwnPrice(offer, tool)) return { usage: { call: 1n }, flags: [] };
   return readReportedUsage((meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META]);
 }

@@ -1,6 +1,6 @@
 import { decodeHeaderValue } from './header-value.ts';
 import type { RequestMessage } from '#gateway';
-import { LEGACY_METHODS } from './revisions.ts';
+import { MODERN_METHODS } from './revisions.ts';
 import { nameOf } from './param-headers.ts';
 import { quote } from './quote.ts';
 
@@ -34,7 +34,7 @@ export function missingHeaderFault({ method, params }: RequestMessage, headers: 
   if (headers.version === null) return 'the MCP-Protocol-Version header is missing';
   if (headers.method === null) return 'the Mcp-Method header is missing';
   const name = nameOf(method, params);
-  const said = headers.name === null || LEGACY_METHODS[method]?.nameParam === undefined ? undefined : decodeHeaderValue(headers.name);
+  const said = headers.name === null || MODERN_METHODS[method]?.nameParam === undefined ? undefined : decodeHeaderValue(headers.name);
   if (said === null) return 'the Mcp-Name header is not valid Base64 of UTF-8';
   if (name === null) return null;
   if (said === undefined) return `the Mcp-Name header is missing, and the body names ${quote(name)}`;

@@ -1,6 +1,7 @@
 import { initializeAt } from './legacy-server.ts';
-import { isObject, membersOf, removeMember, type RequestMessage, resultText, setMember, splice } from '#gateway';
+import { type RequestMessage, resultText, setMember, splice } from '#gateway';
 import { isLegacyRevision } from './revisions.ts';
+import { withoutTasksIn } from './tasks/extension.ts';
 import type { McpTail, Place, ServerFacts } from './turn.ts';
 
 /** The result of `initialize` for a client of `requested` in front of a modern server, as JSON text. */
@@ -22,7 +23,7 @@ export async function answerInitialize(
   const requested = typeof asked === 'string' ? asked : null;
   if (facts.era === 'legacy' && !facts.bare) {
     const { response, status, accepted } = await initializeAt(send, text);
-    return { tail: { status, text: accepted === null ? response.text : withoutTasks(response.text, accepted.result) }, accepted };
+    return { tail: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') }, accepted };
   }
   const result = facts.bare ? bareResult(facts, requested) : initializeResult(facts, requested);
   const { protocolVersion } = JSON.parse(result) as { readonly protocolVersion: string };
@@ -33,12 +34,4 @@ export async function answerInitialize(
 function bareResult({ text }: ServerFacts, requested: string | null): string {
   if (requested === null || !isLegacyRevision(requested)) return text;
   return splice(text, [setMember(text, 0, 'protocolVersion', JSON.stringify(requested))]);
-}
-
-/** Tasks are not carried, so that a server's word for them is taken back. */
-function withoutTasks(text: string, { capabilities }: { readonly capabilities?: unknown }): string {
-  if (!isObject(capabilities) || !Object.hasOwn(capabilities, 'tasks')) return text;
-  const result = membersOf(text).get('result')!;
-  const edit = removeMember(text, membersOf(text, result.start).get('capabilities')!.start, 'tasks');
-  return edit === null ? text : splice(text, [edit]);
 }

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, readReply, type ResponseMessage, type Send, UpstreamFailure, type UpstreamReply } from '#gateway';
 import type { LegacySession } from './session.ts';
+import { withoutTasksIn } from './tasks/extension.ts';
 
 /** Of an answer that is no tool's. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
@@ -19,10 +20,10 @@ export interface Initialized {
   readonly accepted: { readonly result: JsonObject; readonly revision: string; readonly upstreamId: string | null } | null;
 }
 
-/** Sends an `initialize` message as it is. Throws UpstreamFailure, always retryable: no tool has acted. */
+/** Sends an `initialize` message as it is, but for the tasks that its client declares: they are not carried in sessions. Throws UpstreamFailure, always retryable: no tool has acted. */
 export async function initializeAt(send: Send, text: string): Promise<Initialized> {
   try {
-    const reply = await send({ method: 'POST', path: '', headers: POST_HEADERS, body: text }).head;
+    const reply = await send({ method: 'POST', path: '', headers: POST_HEADERS, body: withoutTasksIn(text, 'params') }).head;
     refuseOurs(reply);
     const response = await firstResponse(reply);
     const { result } = response;

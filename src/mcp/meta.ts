@@ -11,16 +11,23 @@ export function withMeta(
   read: RawMessage | null = null,
 ): string {
   const holder = (read?.members ?? membersOf(text)).get(of);
-  const made = `{${Object.entries(meta)
-    .filter(([, value]) => value !== null)
-    .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
-    .join(',')}}`;
+  const made = madeOf(meta);
   if (!holder) return splice(text, [withMembers(text, { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, { [of]: `{"_meta":${made}}` })]);
   if (text[holder.start] !== '{') return text;
   const value = read?.value[of];
   if (isObject(value) && !Object.hasOwn(value, '_meta')) return append(text, holder, `"_meta":${made}`);
+  return withMetaAt(text, holder, meta);
+}
+
+/** The text with members set in the `_meta` of the object at `holder`, as withMeta sets them. */
+export function withMetaAt(text: string, holder: Span, meta: Readonly<Record<string, string | null>>): string {
   const old = membersOf(text, holder.start).get('_meta');
-  return splice(text, [old && text[old.start] === '{' ? withMembers(text, old, meta) : withMembers(text, holder, { _meta: made })]);
+  return splice(text, [old && text[old.start] === '{' ? withMembers(text, old, meta) : withMembers(text, holder, { _meta: madeOf(meta) })]);
+}
+
+function madeOf(meta: Readonly<Record<string, string | null>>): string {
+  const members = Object.entries(meta).filter(([, value]) => value !== null);
+  return `{${members.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
 }
 
 /** The text with a last member in the object at `span`, which has none of its name. */

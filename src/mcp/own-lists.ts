@@ -4,6 +4,7 @@ import type { FetchDeps } from './catalogue/fetch-lists.ts';
 import { runFreeCall } from './free-call.ts';
 import { ERROR, META, MODERN } from './revisions.ts';
 import type { Servers } from './servers.ts';
+import { withoutTaskTools } from './tasks/callable-tools.ts';
 import type { Leg, McpTail, ServerFacts, Turn } from './turn.ts';
 
 export interface OwnListsOptions {
@@ -45,12 +46,15 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
 
     async list(offer, method, cursor, signal) {
       const turn = turnOf(method, cursor, offer);
+      let legacy = false;
       const converse: Conversation['converse'] = async function* ask(at, send, over, detached) {
         const facts = await servers.facts(at, send);
+        legacy = facts.era === 'legacy';
         return yield* legs[facts.era](turn, { offer: at, facts, send, detached, signal: over });
       };
       const tail = await run(offer, method, converse, signal);
-      return tail === null ? null : resultOf(tail, method);
+      const result = tail === null ? null : resultOf(tail, method);
+      return result !== null && method === 'tools/list' && legacy ? withoutTaskTools(result) : result;
     },
   };
 

@@ -1,7 +1,7 @@
 import { decodeHeaderValue, encodeHeaderValue, trimHeader } from './header-value.ts';
 import { isObject } from '#gateway';
 import { paramHeadersOf } from './param-schema.ts';
-import { LEGACY_METHODS } from './revisions.ts';
+import { MODERN_METHODS } from './revisions.ts';
 
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
 
@@ -64,7 +64,7 @@ export function standardHeaders(method: string, params: unknown, inputSchema: un
 
 /** What the Mcp-Name header repeats of a request: a tool, a prompt, a resource's URI; null where it repeats nothing. */
 export function nameOf(method: string, params: unknown): string | null {
-  const key = LEGACY_METHODS[method]?.nameParam;
+  const key = MODERN_METHODS[method]?.nameParam;
   const name = key && isObject(params) ? params[key] : null;
   return typeof name === 'string' ? name : null;
 }

@@ -55,7 +55,7 @@ export interface MethodRule {
   /** Who writes the answer. The gateway asks the upstream for what it needs to know of it. */
   readonly answered: 'upstream' | 'gateway';
   /** The member of `params` that the Mcp-Name header repeats. */
-  readonly nameParam?: 'name' | 'uri';
+  readonly nameParam?: 'name' | 'uri' | 'taskId';
   /** The result may be `input_required` (modern). */
   readonly inputRequired?: true;
   /** The result carries `ttlMs` and `cacheScope` (modern). */
@@ -77,6 +77,7 @@ const cacheable = { cacheable: true } as const;
 const CALL: MethodRule = { billing: 'billed', answered: 'upstream', nameParam: 'name', inputRequired: true, ...bare };
 const READ: MethodRule = { ...upstream, nameParam: 'uri', inputRequired: true, ...cacheable, ...bare };
 const GET_PROMPT: MethodRule = { ...upstream, nameParam: 'name', inputRequired: true, ...bare };
+const OF_TASK: MethodRule = { ...upstream, nameParam: 'taskId' };
 const LIST: MethodRule = { ...upstream, ...cacheable, ...bare };
 
 /** Requests of both eras. */
@@ -91,11 +92,14 @@ const COMMON = {
   'completion/complete': { ...upstream, ...bare },
 } satisfies Record<string, MethodRule>;
 
-/** Every request that a client may make in the modern revision. What is not here is "method not found"; tasks are an extension that is not carried. */
+/** Every request that a client may make in the modern revision. What is not here is "method not found". `tasks/*` are of the extension for tasks. */
 export const MODERN_METHODS: MethodTable = table({
   ...COMMON,
   'server/discover': { ...gateway, ...cacheable },
   'subscriptions/listen': upstream,
+  'tasks/get': OF_TASK,
+  'tasks/update': OF_TASK,
+  'tasks/cancel': OF_TASK,
 });
 
 /** Every request that a client may make in a legacy session. */

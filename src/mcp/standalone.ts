@@ -19,6 +19,7 @@ import {
 } from '#gateway';
 import { OURS } from './acted-on.ts';
 import { withoutMeta } from './meta.ts';
+import { withoutTaskParam } from './tasks/task-param.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from './revisions.ts';
 import { type ReadPaid, X402 } from './paid-request.ts';
 import type { RunTurn, TurnRequest } from './run-turn.ts';
@@ -125,7 +126,8 @@ export function ownMeta(asked: RequestMessage, headers: IncomingHttpHeaders, rec
   const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
   const receipt = headers['x-receipt'];
   const there = meta !== null && OURS.some((name) => Object.hasOwn(meta, name));
-  const message = there ? parseMessage(withoutMeta(asked.text, OURS)) : asked;
+  const meant = withoutTaskParam(asked);
+  const message = there ? parseMessage(withoutMeta(meant.text, OURS)) : meant;
   if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
   return {
     message,

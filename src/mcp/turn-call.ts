@@ -85,9 +85,6 @@ export const TOOL_NAME_MAX = 256;
 /** The tool that a call names. Throws GatewayError `invalid_request`. */
 function toolOf({ params }: RequestMessage): string {
   const name = params?.['name'];
-  // Its end would never be seen here, and what is done in between would be nobody's to pay.
-  if (params?.['task'] !== undefined)
-    throw new GatewayError('invalid_request', 'Tasks are not carried: call the tool without params.task', { param: 'params.task' });
   if (typeof name === 'string' && name !== '' && name.length <= TOOL_NAME_MAX) return name;
   throw new GatewayError('invalid_request', `params.name must be the name of a tool, 1 to ${TOOL_NAME_MAX} characters`, { param: 'params.name' });
 }

@@ -1,4 +1,5 @@
 import {
+  type Call,
   type Conversation,
   elementsOf,
   errorText,
@@ -10,13 +11,18 @@ import {
   splice,
   UpstreamFailure,
 } from '#gateway';
-import { tooLargeEnd } from './ending.ts';
+import { TASK, tooLargeEnd } from './ending.ts';
 import { paramHeaderFault } from './param-headers.ts';
 import { ERROR, modernStatusOf } from './revisions.ts';
 import type { Servers } from './servers.ts';
+import { broken } from './tasks/ask-server.ts';
+import { withoutTaskTools } from './tasks/callable-tools.ts';
+import { declaresTasks } from './tasks/extension.ts';
+import { keepTask, type KeepTaskDeps } from './tasks/keep-task.ts';
 import type { Leg, McpTail, ServerFacts, Turn } from './turn.ts';
 
 export interface TurnConversationDeps {
+  readonly keepTask: KeepTaskDeps;
   readonly servers: Servers;
   readonly legs: Readonly<Record<'modern' | 'legacy' | 'bare', Readonly<Record<ServerFacts['era'], Leg>>>>;
   /** Input schema of a tool; null where it is not known. */
@@ -26,8 +32,12 @@ export interface TurnConversationDeps {
 }
 
 /** The native side of a turn's call: asks the server what it is, and takes the leg for it. Its end has a McpTail. */
-export function turnConversation({ servers, legs, schemaOf, decorate }: TurnConversationDeps, turn: Turn): Conversation {
+export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: keeping }: TurnConversationDeps, turn: Turn): Conversation {
+  let call: Call | null = null;
   return {
+    begin(prepared) {
+      call = prepared;
+    },
     async *converse(offer, send, signal, detached) {
       const { message, client } = turn;
       if (client === 'modern' && turn.paramHeaders !== null && message.method === 'tools/call') {
@@ -39,12 +49,19 @@ export function turnConversation({ servers, legs, schemaOf, decorate }: TurnConv
       const beganAt = performance.now();
       try {
         end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal });
+        if (message.method === 'tools/call' && end.finishReason === TASK) {
+          if (client !== 'modern' || facts.era !== 'modern' || !declaresTasks(turn.capabilities))
+            throw broken('the provider answered with a task, which the client did not say that it takes', null);
+          return await keepTask(keeping, turn, offer, call!, end);
+        }
       } catch (error) {
         if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
           return tooLargeEnd(turn, offer, error, performance.now() - beganAt);
         throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
       }
-      return message.method === 'tools/list' ? decorated(end, (result) => decorate(result, offer, turn)) : end;
+      if (message.method !== 'tools/list') return end;
+      const tasks = client === 'modern' && facts.era === 'modern';
+      return decorated(end, (result) => decorate(tasks ? result : withoutTaskTools(result), offer, turn));
     },
   };
 }

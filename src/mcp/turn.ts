@@ -78,6 +78,8 @@ export interface McpTail {
   readonly status: number;
   /** Id of the event that a legacy server sent it with, by which its stream can be resumed. */
   readonly eventId?: string | null;
+  /** The answer names a task: what the call costs is known when that ends. */
+  readonly pending?: true;
   /** The response as it was read, so that `text` is not read again where it is the same. */
   readonly message?: ResponseMessage;
 }

@@ -3,6 +3,7 @@ import { createTally, GatewayError, isObject, type JsonObject } from '#gateway';
 import { openSession, type SessionClient } from './legs/modern-to-legacy/open-session.ts';
 import { createUpstreamSession, type UpstreamSession } from './legs/modern-to-legacy/upstream-session.ts';
 import { META } from './revisions.ts';
+import { withoutTaskMembers } from './tasks/extension.ts';
 import type { Place, Turn } from './turn.ts';
 
 /** Sessions at legacy servers that the gateway opens for clients that have none. Never shared between accounts. */
@@ -176,9 +177,9 @@ function clientOf({ message, client, capabilities }: Turn, version: string): Ses
   };
 }
 
-/** Tasks became an extension that is not carried, and a modern client never tells that its roots changed. */
+/** Tasks are not carried to the sessions of older revisions, and a modern client never tells that its roots changed. */
 function legacyCapabilities(capabilities: JsonObject): JsonObject {
-  const { tasks: _tasks, roots, ...rest } = capabilities;
+  const { roots, ...rest } = withoutTaskMembers(capabilities);
   if (!isObject(roots)) return rest;
   const { listChanged: _listChanged, ...kept } = roots;
   return { ...rest, roots: kept };

@@ -3,8 +3,13 @@ import { withMeta } from './meta.ts';
 import { X402 } from './paid-request.ts';
 import type { McpTail } from './turn.ts';
 
-/** The response of a billed call with what it cost in its `_meta`; `cost` is in USDC. One without a result stays as it is. */
-export function withCost({ text, message }: McpTail, { id, payment }: Pick<Call, 'id' | 'payment'>, cost: CostOf, receipt: string | null): string {
+/** The response of a billed call with what it cost in its `_meta`; `cost` is in USDC, null while that is not known. One without a result stays as it is. */
+export function withCost(
+  { text, message }: McpTail,
+  { id, payment }: Pick<Call, 'id' | 'payment'>,
+  cost: CostOf | null,
+  receipt: string | null,
+): string {
   const read = message?.text === text ? message : null;
   if (!(read?.members ?? membersOf(text)).has('result')) return text;
   const generation = { 'tollgate/generation': JSON.stringify({ id, ...cost }) };

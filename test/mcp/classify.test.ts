@@ -120,7 +120,7 @@ describe('a request with a modern envelope', () => {
       'logging/setLevel',
       'resources/subscribe',
       'resources/unsubscribe',
-      'tasks/get',
+      'tasks/result',
       'unknown/method',
       'constructor',
       '__proto__',

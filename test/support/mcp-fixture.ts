@@ -6,6 +6,7 @@ import { createMcpHandler, isLegacyRequest, McpServer } from '@modelcontextproto
 import { addAskingTools, states } from './mcp-fixture/asking-tools.ts';
 import { createLegacySessions } from './mcp-fixture/legacy-sessions.ts';
 import { addCompletions, addPrompts, addResources } from './mcp-fixture/resources-and-prompts.ts';
+import { createFixtureTasks, TASKS_EXTENSION, type FixtureTasks } from './mcp-fixture/task-tools.ts';
 import { addWorkingTools, type Announcer } from './mcp-fixture/working-tools.ts';
 
 /** An MCP server that has everything the official conformance suite asks for. */
@@ -35,7 +36,8 @@ export async function startMcpFixture({ port = 0, eras = 'both', pushing = false
     resourcesChanged: () => eachEra((era) => era.resourcesChanged()),
     resourceUpdated: (uri) => eachEra((era) => era.resourceUpdated(uri)),
   };
-  const modern = createMcpHandler(() => createFixtureServer(announce, pushing), { legacy: 'reject' });
+  const tasks = createFixtureTasks();
+  const modern = createMcpHandler(() => createFixtureServer(announce, pushing, tasks), { legacy: 'reject' });
   const legacy = createLegacySessions(() => createFixtureServer(announce, pushing));
   const eachEra = (run: (era: Announcer) => void) => [modern.notify, legacy.announce].forEach(run);
 
@@ -43,7 +45,9 @@ export async function startMcpFixture({ port = 0, eras = 'both', pushing = false
     headers.push(request.headers);
     if (headers.length > 1_000) headers.shift();
     if (new URL(request.url).pathname !== '/mcp') return new Response(null, { status: 404 });
-    return eras === 'legacy' || (eras === 'both' && (await isLegacyRequest(request))) ? legacy.handle(request) : modern.fetch(request);
+    return eras === 'legacy' || (eras === 'both' && (await isLegacyRequest(request)))
+      ? legacy.handle(request)
+      : ((await tasks.answer(request)) ?? modern.fetch(request));
   };
   const handle = toNodeHandler({ fetch: answer });
   const hostIsLocal = localhostHostValidation();
@@ -70,7 +74,7 @@ export async function startMcpFixture({ port = 0, eras = 'both', pushing = false
 }
 
 /** One server of the SDK with all of the fixture; modern requests get one each, legacy sessions one each. */
-function createFixtureServer(announce: Announcer, pushing: boolean): McpServer {
+function createFixtureServer(announce: Announcer, pushing: boolean, tasks: FixtureTasks | null = null): McpServer {
   const server = new McpServer(
     { name: 'tollgate-mcp-fixture', version: '1.0.0' },
     {
@@ -80,12 +84,14 @@ function createFixtureServer(announce: Announcer, pushing: boolean): McpServer {
         prompts: { listChanged: true },
         completions: {},
         logging: {},
+        ...(tasks ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
       },
       requestState: { verify: states.verify },
     },
   );
   addWorkingTools(server, announce);
   addAskingTools(server, pushing);
+  tasks?.addTo(server);
   addResources(server);
   addPrompts(server);
   addCompletions(server);

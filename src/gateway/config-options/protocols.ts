@@ -27,7 +27,8 @@ export const PROTOCOL_OPTIONS = {
     min: 1_000,
     max: 30 * 24 * HOUR_MS,
     default: 24 * HOUR_MS,
-    meaning: 'How long after its last message a task may go on. What is locked for it then goes back, and it is free.',
+    meaning:
+      'How long after its last message, or the call of a tool that began it, a task may go on. What is locked for it then goes back, and it is free.',
   }),
   'tasks.retention_ms': whole({
     min: 1_000,

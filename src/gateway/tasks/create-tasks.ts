@@ -105,7 +105,7 @@ export function createTasks(options: TasksOptions): KeptTasks {
       const at = now();
       const expiresAt = at + task.ttlMs;
       const keptUntil = expiresAt + slackOf(task.ttlMs);
-      const nextLookAt = Math.min(at + FIRST_LOOK_MS, expiresAt);
+      const nextLookAt = Math.min(at + Math.max(FIRST_LOOK_MS, task.pauseMs ?? 0), expiresAt);
       const { account, run, offerId } = task;
       const own: Value[] = [...keyOf(task), account, run, offerId];
       const [put, joined, rows] = await database.batch([

@@ -57,6 +57,8 @@ export interface Sight {
   readonly output?: boolean;
   /** null while it goes on. `cut`: it was stopped, which costs the same as its end where it had given output, and else nothing. `free`: it failed by its own words. */
   readonly end: null | 'complete' | 'cut' | 'free';
+  /** How long its provider wants to be left alone before the next look; default as the watch has it. Milliseconds. */
+  readonly pauseMs?: number;
   /** What it used, of each of its calls the same or more, as the protocol reads it; asked for only at the end. */
   readonly usageOf?: (call: TaskCall, first: boolean) => Usage | null;
   readonly snapshot?: string | null;
@@ -76,6 +78,8 @@ export interface NewTask extends TaskKey, TaskOwner {
   readonly notes: string;
   /** Milliseconds from now until it is given up. */
   readonly ttlMs: number;
+  /** Milliseconds before the first look, where that is to be later than it would be. */
+  readonly pauseMs?: number;
 }
 
 export interface TaskPage {

@@ -75,9 +75,9 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   };
 
   /** The pause after a look that saw no change. */
-  const pauseAfter = (task: TaskRow, longest: number) => {
-    const lookMs = Math.min(Math.ceil(task.lookMs * PAUSE_GROWTH), lookMsMax, longest);
-    const at = now() + Math.ceil(lookMs * (1 - JITTER * random()));
+  const pauseAfter = (task: TaskRow, longest: number, least = 0) => {
+    const lookMs = Math.min(Math.max(Math.ceil(task.lookMs * PAUSE_GROWTH), least), lookMsMax, longest);
+    const at = now() + Math.max(least, Math.ceil(lookMs * (1 - JITTER * random())));
     return { task, lookMs, nextLookAt: task.live ? Math.min(at, Math.max(task.expiresAt, now())) : at };
   };
 
@@ -100,7 +100,7 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     if (closed.aborted) return asItWas(task);
     if (sight === null) return pauseAfter(task, lookMsMax);
     const seen = await tasks.saw(task, sight);
-    return seen?.task.live ? pauseAfter(task, lookMsMax) : null;
+    return seen?.task.live ? pauseAfter(task, lookMsMax, Math.min(sight.pauseMs ?? 0, lookMsMax)) : null;
   };
 
   const start = (task: TaskRow, offer: OfferLooks) => {

@@ -1,4 +1,5 @@
 import { MODERN } from '../revisions.ts';
+import { TASKS } from '../tasks/extension.ts';
 import { OWN } from './own-tools.ts';
 import { ownResult, type ServerInfo } from './result-text.ts';
 
@@ -21,7 +22,7 @@ export function discoverResult(info: ServerInfo): string {
   return ownResult(
     {
       supportedVersions: JSON.stringify([MODERN]),
-      capabilities: JSON.stringify(CAPABILITIES),
+      capabilities: JSON.stringify({ ...CAPABILITIES, extensions: { [TASKS]: {} } }),
       instructions: JSON.stringify(INSTRUCTIONS),
     },
     info,

@@ -16,6 +16,8 @@ export function toClientText(text: string, slug: string): string {
     edits.content(result, 'content');
     for (const prompted of edits.each(result, 'messages')) edits.content(prompted, 'content');
     edits.ui(result);
+    // Of a task.
+    edits.content(edits.inside(result, 'result'), 'content');
     const method = message.get('method');
     if (method && JSON.parse(text.slice(method.start, method.end)) === 'notifications/resources/updated')
       edits.uri(edits.inside(message, 'params'), 'uri');

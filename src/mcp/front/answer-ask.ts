@@ -59,8 +59,6 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
     const { kind, client, events, info, selects = () => true } = asked;
     const own = ownMeta(asked.message, headers, receipts);
     const { message } = own;
-    if (message.params?.['task'] !== undefined)
-      throw new GatewayError('invalid_request', 'Tasks are not carried: call the tool without params.task', { param: 'params.task' });
     const modern = client === 'modern';
     const failed = (why: string) => ownResult({ content: JSON.stringify([{ type: 'text', text: why }]), isError: 'true' }, info, modern, false);
     const read = readAsk(kind, asked.arguments, asked.name === null);

@@ -3,12 +3,14 @@ import {
   hasEvents,
   isObject,
   type Member,
+  membersOf,
   type Offer,
   parseMessage,
   readOne,
   readReply,
   refuseOtherAnswer,
   type ReplyEnd,
+  type RequestMessage,
   type ResponseMessage,
   type Seals,
   splice,
@@ -54,7 +56,8 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
         return endOf(turn, offer, answered(turn, answer), statusOf(reply.status, answer), eventId);
       }
       // A request of a server is no part of this revision, and would never be answered.
-      if (answer?.kind !== 'request') yield toEvent(turn, received);
+      // The server does not know whose its tasks are, so its notifications of them are dropped. Clients ask with tasks/get.
+      if (answer?.kind !== 'request' && answer?.method !== 'notifications/tasks') yield toEvent(turn, received);
     }
     throw unanswered(reply);
   };
@@ -72,7 +75,7 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
   /** The request as its server gets it: a state that was sealed is opened, an envelope that is missing is put around it. */
   function requestText({ message, client, continued }: Turn): string {
     const { members } = message;
-    const text = continued === null ? message.text : withState(message.text, members.get('params')!, continued);
+    const text = continued === null ? withoutTaskIds(message) : withState(message.text, members.get('params')!, continued);
     if (client === 'bare') {
       const envelope = {
         [META.version]: JSON.stringify(MODERN),
@@ -96,6 +99,14 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     const tail: McpTail = { text, status, eventId, message: response };
     return toEnd(turn.message, offer, response, tail);
   }
+}
+
+/** A request to listen without `taskIds`: the server does not know whose its tasks are. */
+function withoutTaskIds({ method, text, params, members }: RequestMessage): string {
+  const notifications = params?.['notifications'];
+  if (method !== 'subscriptions/listen' || !isObject(notifications) || notifications['taskIds'] === undefined) return text;
+  const place = membersOf(text, members.get('params')!.start).get('notifications')!;
+  return splice(text, [withMembers(text, place, { taskIds: null })]);
 }
 
 /** The server's own state in the place of the sealed one. */
@@ -132,7 +143,7 @@ function statusOf(status: number, { error }: ResponseMessage): number {
   return status === 200 && error !== undefined ? modernStatusOf(error.code) : status;
 }
 
-const POST_HEADERS = {
+export const POST_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
   'mcp-protocol-version': MODERN,

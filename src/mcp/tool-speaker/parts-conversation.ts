@@ -78,8 +78,7 @@ function ending(end: ReplyEnd, { askedForInput }: PartsConversationOptions): End
   const said = result as JsonObject;
   // Nobody comes back with an answer: the lock is given back at once.
   if (end.outcome === 'pending') return failed(end, askedForInput);
-  if (end.outcome === 'free')
-    return failed(end, said['isError'] === true ? failureText(said) : 'The tool began a task, which nobody here could see the end of');
+  if (end.outcome === 'free') return failed(end, failureText(said));
   if (end.outcome === 'cut') return { events: [], end: { ...end, tail: toEnd(end, 'cut', failureText(said)) } };
   const events = resultParts(said).map((part): PartsEvent => ({ type: 'part', part }));
   return { events, end: { ...end, tail: toEnd(end, 'stop', null) } };

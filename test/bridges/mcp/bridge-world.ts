@@ -38,6 +38,7 @@ import { createMcp } from '../../../src/mcp/index.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
 import { createLineSpeaker } from './line-speaker.ts';
+import { NO_TASKS } from '../../support/no-tasks.ts';
 
 /** A service of the world: USD of a call, and where it is served. */
 export interface WorldService {
@@ -166,12 +167,16 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     idempotency: createIdempotency(database, { now, runningTtlMs: 60_000 }),
     sessions: createSessionStore(database, { now }),
     pins: createToolPins(database, { now }),
+    tasks: NO_TASKS,
+    receiptOf: () => Promise.resolve(null),
+    onUnseen: () => {},
     present: () => true,
     payments: NO_PAYMENTS,
     config: {
       limits: LIMITS,
       upstream: { replyBytesMax } as Config['upstream'],
       billing: { receipts: 'on-request', drainMs: 50 } as Config['billing'],
+      tasks: { ttlMs: 86_400_000, retentionMs: 86_400_000, lookMsMax: 60_000 },
       mcp: { sessionsMax: 100, sessionsInMemoryMax: 20_000, sessionIdleMs: 1_800_000, ...options.mcp },
     },
     secret: Buffer.alloc(32, 1),

@@ -29,6 +29,11 @@ test.each([
     '{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"acme--fs+a:b"}}},{"content":[{"type":"resource_link","uri":"acme--fs+a:b"}]}]}',
   ],
   [
+    'the result of a task',
+    '{"taskId":"t","result":{"content":[{"type":"resource_link","uri":"a:b"}],"structuredContent":{"uri":"a:b"}}}',
+    '{"taskId":"t","result":{"content":[{"type":"resource_link","uri":"acme--fs+a:b"}],"structuredContent":{"uri":"a:b"}}}',
+  ],
+  [
     'a user interface',
     '{"content":[],"_meta":{"ui":{"resourceUri":"ui://x"},"ui/resourceUri":"ui://x"}}',
     '{"content":[],"_meta":{"ui":{"resourceUri":"ui://acme--fs/x"},"ui/resourceUri":"ui://acme--fs/x"}}',

@@ -31,7 +31,8 @@ test.each([
 ])('a task %s that nobody asked for is free, and holds nothing', async (_of, text) => {
   result = text;
   const before = await spine.balance();
-  await callTool(spine, 'says', 'any');
+  const { message } = await callTool(spine, 'says', 'any');
+  expect(message.error).toMatchObject({ message: expect.any(String), data: { type: 'provider_unavailable' } });
   expect(await spine.balance()).toEqual(before);
   expect(await spine.faults()).toEqual([]);
 });

@@ -7,22 +7,12 @@ export type Expected = Readonly<Record<string, string>>;
 /** The client's era, then what the server behind the gateway speaks. */
 export type Combination = 'modern, both' | 'legacy, both' | 'modern, legacy' | 'legacy, modern';
 
-const NO_TASKS = 'The fixture does not offer the tasks extension, which no revision requires.';
+const UNWRITTEN = 'The tool makes no check of notifications yet, and says so.';
+const NO_TASKS = 'A legacy server has no tasks of 2026-07-28.';
 
 /** What fails against the fixture itself. */
 export const FIXTURE_ITSELF: Readonly<Record<'modern' | 'legacy', Expected>> = {
-  modern: {
-    'tasks-lifecycle': NO_TASKS,
-    'tasks-capability-negotiation': NO_TASKS,
-    'tasks-wire-fields': NO_TASKS,
-    'tasks-request-state-removal': NO_TASKS,
-    'tasks-mrtr-input': NO_TASKS,
-    'tasks-request-headers': NO_TASKS,
-    'tasks-dispatch-and-envelope': NO_TASKS,
-    'tasks-status-notifications': NO_TASKS,
-    'tasks-required-task-error': NO_TASKS,
-    'tasks-mrtr-composition': NO_TASKS,
-  },
+  modern: { 'tasks-status-notifications': UNWRITTEN },
   legacy: {},
 };
 
@@ -35,6 +25,15 @@ export const THROUGH_THE_GATEWAY: Readonly<Record<Combination, Expected>> = {
   'legacy, both': {},
   'modern, legacy': {
     ...FIXTURE_ITSELF.modern,
+    'tasks-lifecycle': NO_TASKS,
+    'tasks-capability-negotiation': NO_TASKS,
+    'tasks-wire-fields': NO_TASKS,
+    'tasks-request-state-removal': NO_TASKS,
+    'tasks-mrtr-input': NO_TASKS,
+    'tasks-request-headers': NO_TASKS,
+    'tasks-dispatch-and-envelope': NO_TASKS,
+    'tasks-required-task-error': NO_TASKS,
+    'tasks-mrtr-composition': NO_TASKS,
     'server-stateless': 'A legacy server does not refuse a call for what the client cannot do: it asks in the middle of it, and is told then.',
     'input-required-result-basic-elicitation': 'A modern server names what it asks; a legacy one has no such names, and the gateway makes them up.',
   },

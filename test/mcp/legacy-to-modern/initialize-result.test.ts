@@ -10,7 +10,7 @@ const initialized = (text: string, requested: string | null = '2025-06-18') =>
 test('a discovery becomes an InitializeResult, and what is unknown in it stays as it is written', () => {
   const discovered =
     '{"resultType":"complete", "supportedVersions":["2026-07-28"],"ttlMs":5,"instructions":"say \\u0061",' +
-    '"capabilities":{"tools":{"listChanged":true,"x":1.0},"resources":{"subscribe":true},"completions":{},"extensions":{"a/b":{"n":12345678901234567890}}, "future":[1e2]},' +
+    '"capabilities":{"tools":{"listChanged":true,"x":1.0},"resources":{"subscribe":true},"completions":{},"extensions":{"a/b":{"n":12345678901234567890},"io.modelcontextprotocol/tasks":{}}, "future":[1e2]},' +
     '"cacheScope":"public","unknown":{"b":1,"a":2.50},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1","z":0.0},"other":true}}';
   expect(initialized(discovered)).toBe(
     '{"instructions":"say \\u0061",' +

@@ -4,7 +4,12 @@ import { startRawServer, toolCall } from './raw-server.ts';
 
 const OK = '{"resultType":"complete","content":[]}';
 const CLIENT = {
-  capabilities: { roots: { listChanged: true }, elicitation: {}, tasks: { list: {} }, extensions: { 'a/b': {} } },
+  capabilities: {
+    roots: { listChanged: true },
+    elicitation: {},
+    tasks: { list: {} },
+    extensions: { 'a/b': {}, 'io.modelcontextprotocol/tasks': {} },
+  },
   clientInfo: { name: 'c', version: '2', extra: 1 },
 };
 

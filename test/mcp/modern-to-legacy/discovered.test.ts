@@ -5,7 +5,7 @@ import { startRawServer } from './raw-legacy-server.ts';
 
 test('a legacy server is discovered by what it says to initialize', async () => {
   const initialized =
-    '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true, "n":1.0},"tasks":{"list":{}},"extensions":{"x":{}}},"serverInfo":{"name":"raw", "version":"1","x":1.0},"instructions":"Be \\u006bind"}';
+    '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true, "n":1.0},"tasks":{"list":{}},"extensions":{"x":{},"io.modelcontextprotocol/tasks":{}}},"serverInfo":{"name":"raw", "version":"1","x":1.0},"instructions":"Be \\u006bind"}';
   const server = await startRawServer(() => '', { initialized });
   const bridge = await startBridge(server.url);
   const { text } = await bridge.post('server/discover', {}, { id: 3 });

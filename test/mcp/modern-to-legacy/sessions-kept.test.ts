@@ -30,12 +30,21 @@ test('a server hears who the client is and what it can do', async () => {
   const bridge = await startBridge(server.url);
   const clientInfo = { name: 'agent', version: '3' };
   await bridge.post('tools/call', call, {
-    capabilities: { elicitation: { url: {} }, roots: { listChanged: true }, tasks: {} },
+    capabilities: {
+      elicitation: { url: {} },
+      roots: { listChanged: true },
+      tasks: {},
+      extensions: { 'io.modelcontextprotocol/tasks': {}, 'a/b': {} },
+    },
     meta: { [META.clientInfo]: clientInfo },
   });
   await bridge.post('tools/list');
   const [first, second] = opened(server);
-  expect(first?.message.params).toEqual({ protocolVersion: '2025-11-25', capabilities: { elicitation: { url: {} }, roots: {} }, clientInfo });
+  expect(first?.message.params).toEqual({
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: { url: {} }, roots: {}, extensions: { 'a/b': {} } },
+    clientInfo,
+  });
   expect(second?.message.params).toMatchObject({ capabilities: {}, clientInfo: { name: 'tollgate' } });
   const credentials = server.seen.map(({ headers }) => [headers['authorization'], headers['x-account']]);
   expect(new Set(credentials.map(String))).toEqual(new Set(['Bearer provider-secret,']));

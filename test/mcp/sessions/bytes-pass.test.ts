@@ -38,14 +38,19 @@ test('messages reach the server as they were written, with its session and the r
   expect(await world.faults()).toEqual([]);
 });
 
-test('a word of the server for tasks is taken back, and nothing else of its answer', async () => {
+test('a word for tasks is taken back, of the client and of the server, and nothing else', async () => {
   const server = await startScripted({
     initializeResult:
-      '{"protocolVersion":"2025-11-25","capabilities":{ "tools":{} ,"tasks":{"list":{}},"odd":1},"serverInfo":{"name":"s","version":"1"}}',
+      '{"protocolVersion":"2025-11-25","capabilities":{ "tools":{} ,"tasks":{"list":{}},"odd":1,"extensions":{"io.modelcontextprotocol/tasks":{}}},"serverInfo":{"name":"s","version":"1"}}',
   });
   const world = await startWorld({ url: server.url });
   const gateway = await world.gateway();
-  const text = await (await post(gateway.url, 'alice', null, INITIALIZE)).text();
+  const declared = JSON.stringify(INITIALIZE).replace(
+    '"capabilities":{',
+    '"capabilities":{"tasks":{"list":{}},"extensions":{"io.modelcontextprotocol/tasks":{}},',
+  );
+  const text = await (await post(gateway.url, 'alice', null, declared)).text();
+  expect(JSON.stringify(server.asked.findLast(({ message }) => message.method === 'initialize')!.message)).not.toContain('tasks');
   expect(text).toBe(
     '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{ "tools":{},"odd":1},"serverInfo":{"name":"s","version":"1"}}}',
   );

@@ -44,6 +44,7 @@ import { createSessionDoor } from '../../../src/mcp/session-door.ts';
 import { createSessions } from '../../../src/mcp/sessions.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
+import { NO_TASKS } from '../../support/no-tasks.ts';
 
 export interface WorldOptions {
   /** Of the one MCP server behind it. */
@@ -190,6 +191,7 @@ async function startGateway(
   const idempotency = createIdempotency(database, { now, runningTtlMs: 60_000 });
   const runTurn = createRunTurn({
     answerCall: createAnswerCall({ pipeline, idempotency, payments: NO_PAYMENTS, onError }),
+    keepTask: { tasks: NO_TASKS, ttlMs: 0 },
     servers,
     legs: { modern: { modern: none, legacy: none }, bare: { modern: none, legacy: none }, legacy: { modern: bridge.leg, legacy: raw.leg } },
     schemaOf: () => null,

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, type Member, membersOf, RawJsonError, splice, withMembers } from '#gateway';
 import { META, MODERN } from '../../revisions.ts';
 import type { LegacySession } from '../../session.ts';
+import { withoutTaskMembers, withoutTasks } from '../../tasks/extension.ts';
 
 /** Members of `_meta`, JSON text by key. */
 export type Envelope = Readonly<Record<string, string>>;
@@ -32,14 +33,13 @@ function modernCapabilities(text: string, capabilities: JsonObject, events: bool
   const { elicitation } = capabilities;
   // Before there were modes, an empty elicitation meant forms.
   const forms = isObject(elicitation) && Object.keys(elicitation).length === 0 ? { elicitation: '{"form":{}}' } : {};
-  // Tasks of the legacy era have no counterpart.
-  const change = { tasks: null, ...(events ? forms : ASKS) };
+  const change = events ? forms : ASKS;
   const changed = (written: string) => splice(written, [withMembers(written, { start: 0, end: written.length }, change)]);
   try {
-    return changed(text);
+    return changed(withoutTasks(text));
   } catch (error) {
     // A key stands twice: what counts is what the gateway itself goes by.
-    if (error instanceof RawJsonError) return changed(JSON.stringify(capabilities));
+    if (error instanceof RawJsonError) return changed(JSON.stringify(withoutTaskMembers(capabilities)));
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { isObject, membersOf, RawJsonError, splice, withMembers } from '#gateway';
 import { isLegacyRevision, LEGACY, META } from '../../revisions.ts';
+import { withoutTasks } from '../../tasks/extension.ts';
 import type { ServerFacts } from '../../turn.ts';
 import { broken } from './server-exchange.ts';
 
@@ -19,7 +20,7 @@ export function initializeResult(facts: ServerFacts, requested: string | null): 
 function toInitialize(text: string, requested: string | null): string {
   const members = membersOf(text);
   const place = members.get('capabilities');
-  const capabilities = place && isObject(parse(text, place)) ? text.slice(place.start, place.end) : '{}';
+  const capabilities = withoutTasks(place && isObject(parse(text, place)) ? text.slice(place.start, place.end) : '{}');
   const logging = membersOf(capabilities).has('logging') ? {} : { logging: '{}' };
   const whole = { start: 0, end: text.length };
   return splice(text, [

@@ -1,12 +1,10 @@
-import { isObject, type JsonObject, membersOf, resultText, type Span, splice, withMembers } from '#gateway';
+import { isObject, type JsonObject, membersOf, resultText } from '#gateway';
 import { META, MODERN } from '../../revisions.ts';
+import { withoutTasks } from '../../tasks/extension.ts';
 import type { ServerFacts } from '../../turn.ts';
 
 /** What a server can do may change when it is replaced, which the gateway looks for as often. */
 const DISCOVER_TTL_MS = 5 * 60_000;
-
-/** Of a legacy server's, what has no meaning in the modern revision: tasks became an extension that is not carried. */
-const LOST_CAPABILITIES = ['tasks'];
 
 /** The answer to `server/discover` in front of a legacy server, from what it said to `initialize`. */
 export function discoverText(idText: string, { text }: Pick<ServerFacts, 'text'>): string {
@@ -21,15 +19,10 @@ export function discoverText(idText: string, { text }: Pick<ServerFacts, 'text'>
   const instructions = typeof value['instructions'] === 'string' ? JSON.stringify(value['instructions']) : null;
   const entries = [
     `"supportedVersions":["${MODERN}"]`,
-    `"capabilities":${capabilities === null ? '{}' : without(text, capabilities, LOST_CAPABILITIES)}`,
+    `"capabilities":${capabilities === null ? '{}' : withoutTasks(text.slice(capabilities.start, capabilities.end))}`,
     ...(instructions === null ? [] : [`"instructions":${instructions}`]),
     ...(serverInfo === null ? [] : [`"_meta":{"${META.serverInfo}":${text.slice(serverInfo.start, serverInfo.end)}}`]),
     `"resultType":"complete","ttlMs":${DISCOVER_TTL_MS},"cacheScope":"private"`,
   ];
   return resultText(idText, `{${entries.join(',')}}`);
-}
-
-function without(text: string, span: Span, keys: readonly string[]): string {
-  const object = text.slice(span.start, span.end);
-  return splice(object, [withMembers(object, { start: 0, end: object.length }, Object.fromEntries(keys.map((key) => [key, null])))]);
 }

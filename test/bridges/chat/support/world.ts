@@ -59,6 +59,7 @@ import {
 import { openDatabase } from '#store';
 import { createMcp } from '../../../../src/mcp/index.ts';
 import { chatRoutes, createModelSpeaker } from '../../../../src/openai/index.ts';
+import { NO_TASKS } from '../../../support/no-tasks.ts';
 
 /** The chat door over the whole pipeline, a real database and real servers, with speakers of the test's own beside those of the gateway. */
 export interface World {
@@ -179,6 +180,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     catalog,
     sessions: createSessionStore(database, { now }),
     pins: createToolPins(database, { now }),
+    tasks: NO_TASKS,
+    receiptOf: () => Promise.resolve(null),
+    onUnseen: () => {},
     present,
     random: Math.random,
     onUnlisted: () => {},

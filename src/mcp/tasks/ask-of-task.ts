@@ -1,0 +1,80 @@
+import { measuredUse, type Offer, type ResponseMessage, type Send, type Sight, type Task, type Tasks, UpstreamFailure } from '#gateway';
+import { ERROR, META, MODERN } from '../revisions.ts';
+import { askServer, broken, type TaskQuestion } from './ask-server.ts';
+import { TASKS } from './extension.ts';
+import type { TaskNotes } from './keep-task.ts';
+import { lifetimeOf, pauseOf } from './lifetime.ts';
+import { readTask, sightOf, type ServerTask } from './read-task.ts';
+import { serverTaskId } from './task-id.ts';
+
+export interface AskOfTaskDeps {
+  readonly tasks: Pick<Tasks, 'begin'>;
+  readonly replyBytesMax: number;
+  /** The longest that a task goes on; milliseconds. */
+  readonly ttlMs: number;
+  /** Of this program, told to servers. */
+  readonly version: string;
+  readonly now: () => number;
+}
+
+/** A task as its server shows it, and what that says of it; `sight` is null for an error that says nothing of the task. */
+export type ShownTask =
+  | { readonly kind: 'task'; readonly response: ResponseMessage; readonly status: number; readonly shown: ServerTask; readonly sight: Sight }
+  | { readonly kind: 'error'; readonly response: ResponseMessage; readonly status: number; readonly sight: Sight | null }
+  /** Its answer is larger than the gateway takes. Only results are as large. */
+  | { readonly kind: 'large'; readonly failure: UpstreamFailure; readonly sight: Sight };
+
+/** The id of a task at its server. */
+export const atServer = ({ taskId }: Pick<Task, 'taskId'>): string => serverTaskId(taskId);
+
+/** Asks for a task in the words of `text`, or in the gateway's own. Rejects with UpstreamFailure where the server gives no answer, or one about another task. */
+export async function askOfTask(
+  deps: AskOfTaskDeps,
+  task: Task,
+  offer: Offer,
+  send: Send,
+  asked: Pick<TaskQuestion, 'id' | 'text'> = ownQuestion(task, deps.version),
+  timeoutMs?: number,
+): Promise<ShownTask> {
+  const taskId = atServer(task);
+  let answer;
+  try {
+    answer = await askServer(send, { ...asked, method: 'tasks/get', taskId }, deps.replyBytesMax, timeoutMs);
+  } catch (failure) {
+    if (!(failure instanceof UpstreamFailure) || !failure.tooLarge) throw failure;
+    const used = measuredUse(failure, deps.now() - task.createdAt);
+    return { kind: 'large', failure, sight: { state: 'completed', end: 'cut', output: true, usageOf: () => used } };
+  }
+  const { response, status } = answer;
+  if (response.error !== undefined) {
+    // A server that has lost a task does nothing for it any more, and is owed nothing.
+    const lost: Sight | null = response.error.code === ERROR.invalidParams ? { state: 'failed', end: 'free' } : null;
+    return { kind: 'error', response, status, sight: lost };
+  }
+  const shown = readTask(response.result);
+  if (shown === null) throw broken('the provider answered tasks/get with no task', status);
+  if (shown.taskId !== taskId) throw broken('the provider answered with another task', status);
+  const { tool } = JSON.parse(task.notes) as TaskNotes;
+  const sight = sightOf(offer, tool, shown);
+  if (sight.end === null) await prolong(deps, task, shown);
+  return { kind: 'task', response, status, shown, sight: sight.end === null ? { ...sight, pauseMs: pauseOf(shown.pollMs) } : sight };
+}
+
+/** A server may keep a task for longer than it said at first. */
+async function prolong({ tasks, ttlMs, now }: AskOfTaskDeps, task: Task, { ttlMs: serverTtlMs, pollMs }: ServerTask): Promise<void> {
+  const until = task.createdAt + lifetimeOf(serverTtlMs, ttlMs);
+  if (!task.live || until - task.expiresAt < PROLONGED_MS_MIN) return;
+  await tasks.begin({ ...task, ttlMs: until - now(), pauseMs: pauseOf(pollMs) }, null);
+}
+
+const PROLONGED_MS_MIN = 1_000;
+
+function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'text'> {
+  const _meta = {
+    [META.version]: MODERN,
+    [META.capabilities]: { extensions: { [TASKS]: {} } },
+    [META.clientInfo]: { name: 'tollgate', version },
+  };
+  const id = 'look';
+  return { id, text: JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/get', params: { taskId: atServer(task), _meta } }) };
+}

@@ -1,0 +1,51 @@
+import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#gateway';
+
+/** The extension by which a modern server answers a `tools/call` with a task. */
+export const TASKS = 'io.modelcontextprotocol/tasks';
+
+/** The requests about a task that there is. */
+export const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
+export type TaskMethod = (typeof TASK_METHODS)[number];
+
+export const isTaskMethod = (method: string): method is TaskMethod => (TASK_METHODS as readonly string[]).includes(method);
+
+/** Whether a client that declares this takes tasks. */
+export function declaresTasks({ extensions }: JsonObject): boolean {
+  return isObject(extensions) && isObject(extensions[TASKS]);
+}
+
+/** Capabilities of either side (JSON text of an object) without tasks, of either era, for a counterpart that they are not carried to. */
+export function withoutTasks(capabilities: string): string {
+  const members = membersOf(capabilities);
+  const extensions = members.get('extensions');
+  const inner = extensions && capabilities[extensions.start] === '{' ? membersOf(capabilities, extensions.start) : undefined;
+  if (!members.has('tasks') && inner?.has(TASKS) !== true) return capabilities;
+  const left = inner?.has(TASKS) ? splice(capabilities, [withMembers(capabilities, extensions!, { [TASKS]: null })]) : capabilities;
+  // An object of extensions that held tasks alone goes with them.
+  const emptied = inner?.has(TASKS) === true && inner.size === 1;
+  return splice(left, [withMembers(left, { start: 0, end: left.length }, { tasks: null, ...(emptied ? { extensions: null } : {}) })]);
+}
+
+/** The same of capabilities that were parsed. */
+export function withoutTaskMembers({ tasks: _tasks, extensions, ...rest }: JsonObject): JsonObject {
+  if (extensions === undefined) return rest;
+  if (!isObject(extensions) || !Object.hasOwn(extensions, TASKS)) return { ...rest, extensions };
+  const { [TASKS]: _extension, ...others } = extensions;
+  return Object.keys(others).length === 0 ? rest : { ...rest, extensions: others };
+}
+
+/** A message (JSON text) whose `params` or `result` holds capabilities, with these as withoutTasks leaves them. Where a key stands twice the last counts, as for most who read it. */
+export function withoutTasksIn(text: string, holder: 'params' | 'result'): string {
+  const held = membersOf(text).get(holder);
+  if (!held || text[held.start] !== '{') return text;
+  try {
+    const place = membersOf(text, held.start).get('capabilities');
+    if (!place || text[place.start] !== '{') return text;
+    const capabilities = text.slice(place.start, place.end);
+    const left = withoutTasks(capabilities);
+    return left === capabilities ? text : splice(text, [{ start: place.start, end: place.end, text: left }]);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    return withoutTasksIn(JSON.stringify(JSON.parse(text)), holder);
+  }
+}

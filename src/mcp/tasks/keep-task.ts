@@ -1,0 +1,52 @@
+import { type Call, membersOf, type Offer, ownerOf, type ReplyEnd, splice, type Tasks, withMembers } from '#gateway';
+import type { McpTail, Turn } from '../turn.ts';
+import { broken } from './ask-server.ts';
+import { lifetimeOf, pauseOf, shownTtlMs } from './lifetime.ts';
+import { readTask } from './read-task.ts';
+import { clientTaskId } from './task-id.ts';
+
+export interface KeepTaskDeps {
+  readonly tasks: Pick<Tasks, 'begin'>;
+  /** The longest that a task goes on; milliseconds. */
+  readonly ttlMs: number;
+}
+
+/** What is noted of a task beside its row. */
+export interface TaskNotes {
+  /** The tool that was called. */
+  readonly tool: string;
+}
+
+/**
+ * The end of a `tools/call` that was answered with a task, for a client that takes tasks: the lock of the call is kept with the task before the client hears of
+ * it. Rejects with UpstreamFailure for a task that is none, or has the id of another one.
+ */
+export async function keepTask({ tasks, ttlMs }: KeepTaskDeps, turn: Turn, offer: Offer, call: Call, end: ReplyEnd): Promise<ReplyEnd> {
+  const { text, status, eventId = null, message } = end.tail as McpTail;
+  const task = readTask(message?.result);
+  if (task === null) throw broken("the provider's task has no status that the protocol knows", status);
+  const taskId = clientTaskId(offer.id, task.taskId);
+  if (taskId === null) throw broken("the provider's task has no id of 1 to 247 characters", status);
+  const shown = { taskId: JSON.stringify(taskId), ttlMs: String(shownTtlMs(task.ttlMs, ttlMs)) };
+  const tail: McpTail = { text: splice(text, [withMembers(text, membersOf(text).get('result')!, shown)]), status, eventId, pending: true };
+  const { price, estimate: most } = call.candidates.find(({ offer: { id } }) => id === offer.id)!;
+  const notes: TaskNotes = { tool: String(turn.message.params?.['name']) };
+  const begun = await tasks.begin(
+    {
+      primitive: 'tool',
+      service: offer.service,
+      taskId,
+      ...ownerOf(call.caller),
+      offerId: offer.id,
+      provider: offer.provider.id,
+      contextId: null,
+      state: task.state,
+      notes: JSON.stringify(notes),
+      ttlMs: lifetimeOf(task.ttlMs, ttlMs),
+      pauseMs: pauseOf(task.pollMs),
+    },
+    { callId: call.id, price: price.id, most },
+  );
+  if (begun !== 'begun') throw broken("the provider's task has the id of another one", status);
+  return { ...end, outcome: 'pending', flags: [], tail };
+}

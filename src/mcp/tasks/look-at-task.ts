@@ -1,0 +1,36 @@
+import { type Conversation, type Look, pinned, type Pipeline, type Sight } from '#gateway';
+import { runFreeCall } from '../free-call.ts';
+import { OURSELVES } from '../own-lists.ts';
+import { askOfTask, type AskOfTaskDeps } from './ask-of-task.ts';
+
+export interface LookAtTaskDeps extends AskOfTaskDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  /** Told of tasks that could not be looked at; it is tried again. */
+  readonly onUnseen: (error: Error) => void;
+}
+
+/** Of the call; the watch waits for less. */
+const LOOK_MS = 20_000;
+
+/** Looks at a task in the gateway's own name, so that its end is seen although nobody asks. */
+export function createLookAtTask(deps: LookAtTaskDeps): Look {
+  return async (task, signal) => {
+    let seen: Sight | null = null;
+    // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+    const converse: Conversation['converse'] = async function* look(offer, send) {
+      seen = (await askOfTask(deps, task, offer, send)).sight;
+      return { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+    };
+    const requestId = `look-${task.taskId.slice(0, 64)}`;
+    try {
+      await runFreeCall(
+        deps.pipeline,
+        { caller: OURSELVES, requestId, target: pinned(task.offerId), method: 'tasks/get', converse, timeoutMs: LOOK_MS },
+        signal,
+      );
+    } catch (error) {
+      deps.onUnseen(new Error(`task ${task.taskId.slice(0, 64)} of ${task.account} at ${task.service} could not be looked at`, { cause: error }));
+    }
+    return seen;
+  };
+}

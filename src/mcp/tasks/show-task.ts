@@ -1,0 +1,41 @@
+import { costOf, membersOf, RawJsonError, type SeenTask, splice, withMembers } from '#gateway';
+import { withMetaAt } from '../meta.ts';
+
+/** What a settled task cost, for the `_meta` of its result. */
+export interface TaskCost {
+  readonly callId: string;
+  readonly settlement: SeenTask['settled'][number]['settlement'];
+  /** Compact JWS; null without one. */
+  readonly receipt: string | null;
+}
+
+/**
+ * The answer to `tasks/get` (JSON text) with the id that the client knows, how long the task may go on (null: as its server says), and what it cost: in the
+ * `_meta` of the result of the tool, or where there is none in that of the answer.
+ */
+export function showTask(text: string, taskId: string, ttlMs: number | null, cost: TaskCost | null): string {
+  try {
+    return show(text, taskId, ttlMs, cost);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    // A key stands twice in what may be paid for by now: the last counts, as for most who read it.
+    return show(JSON.stringify(JSON.parse(text)), taskId, ttlMs, cost);
+  }
+}
+
+function show(text: string, taskId: string, ttlMs: number | null, cost: TaskCost | null): string {
+  const named = { taskId: JSON.stringify(taskId), ...(ttlMs === null ? {} : { ttlMs: String(ttlMs) }) };
+  const renamed = splice(text, [withMembers(text, membersOf(text).get('result')!, named)]);
+  if (cost === null) return renamed;
+  const answer = membersOf(renamed).get('result')!;
+  const result = membersOf(renamed, answer.start).get('result');
+  return withMetaAt(renamed, result && renamed[result.start] === '{' ? result : answer, costMeta(cost));
+}
+
+/** What a server writes there itself is no word of this gateway. */
+function costMeta({ callId, settlement, receipt }: TaskCost): Readonly<Record<string, string | null>> {
+  return {
+    'tollgate/generation': JSON.stringify({ id: callId, ...costOf({ settlement }) }),
+    'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt),
+  };
+}

@@ -1,0 +1,80 @@
+import {
+  type Answer,
+  type Config,
+  errorText,
+  GatewayError,
+  ownerOf,
+  parseMessage,
+  pinned,
+  type Pipeline,
+  type RequestMessage,
+  splice,
+  type Task,
+  type Tasks,
+  withMembers,
+} from '#gateway';
+import { runFreeCall } from '../free-call.ts';
+import { ERROR, MODERN, modernStatusOf } from '../revisions.ts';
+import { ownMeta, traceOf, type Knock, type Standalone } from '../standalone.ts';
+import { atServer } from './ask-of-task.ts';
+import { declaresTasks, TASKS } from './extension.ts';
+import { isEnd } from './read-task.ts';
+import { notFound, taskTalk, type TaskTalkDeps } from './task-talk.ts';
+
+export interface TaskDoorDeps extends TaskTalkDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly tasks: Pick<Tasks, 'begin' | 'saw' | 'findAll'>;
+  readonly receipts: Config['billing']['receipts'];
+}
+
+/** The address that a request about a task came to. */
+export interface TaskAddress {
+  /** Whether it has the tasks of a service. */
+  includes(service: string): boolean;
+  /** Changes what comes back. */
+  toClient(text: string, service: string): string;
+}
+
+/** Answers requests about tasks, each at the provider that began the task. Another owner's task is not found. Throws GatewayError. */
+export type TaskDoor = (address: TaskAddress, request: Standalone, knock: Knock, answer: Answer) => Promise<void>;
+
+export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
+  return async (address, { message: asked, capabilities }, knock, answer) => {
+    const { idText } = asked;
+    if (!declaresTasks(capabilities)) return answer.end(undeclared(asked), modernStatusOf(ERROR.missingCapability));
+    const taskId = asked.params?.['taskId'];
+    if (typeof taskId !== 'string') throw new GatewayError('invalid_request', 'params.taskId must be the id of a task', { param: 'params.taskId' });
+    const own = ownMeta(asked, knock.headers, deps.receipts);
+    const found = await deps.tasks.findAll('tool', taskId, ownerOf(knock.caller));
+    const task = found.find(({ service }) => address.includes(service));
+    if (!task || (!task.live && !isEnd(task.state))) {
+      const { text, status } = notFound(idText, task ? 'The task was given up: its time was over. Nothing is charged for it' : undefined);
+      return answer.end(text, status);
+    }
+    const call = {
+      caller: knock.caller,
+      requestId: knock.requestId,
+      target: pinned(task.offerId),
+      method: asked.method,
+      converse: taskTalk(deps, { message: forServer(own.message, task), wantsReceipt: own.wantsReceipt }, task),
+      traceparent: traceOf(knock.headers, asked),
+      facts: { 'mcp.protocol.version': MODERN },
+    };
+    const tail = await runFreeCall(deps.pipeline, call, knock.gone);
+    if (tail === null) return answer.close();
+    answer.end(address.toClient(tail.text, task.service), tail.status);
+  };
+}
+
+/** The request with the id that the task has at its server. */
+function forServer({ text, members }: RequestMessage, task: Task): RequestMessage {
+  const message = parseMessage(splice(text, [withMembers(text, members.get('params')!, { taskId: JSON.stringify(atServer(task)) })]));
+  if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
+  return message;
+}
+
+function undeclared({ idText, method }: RequestMessage): string {
+  const requiredCapabilities = { extensions: { [TASKS]: {} } };
+  const message = `${method} is for clients that declare the extension ${TASKS} in the capabilities of the request`;
+  return errorText(idText, { code: ERROR.missingCapability, message, data: { requiredCapabilities } });
+}

@@ -1,0 +1,13 @@
+import { membersOf, parseMessage, type RequestMessage, splice, withMembers } from '#gateway';
+
+/**
+ * A `tools/call` without `params.task`, by which a client of 2025-11-25 asks for a task. Such tasks are not carried, and the protocol says to ignore the parameter then.
+ * Every other message stays as it is.
+ */
+export function withoutTaskParam(message: RequestMessage): RequestMessage {
+  if (message.method !== 'tools/call' || message.params?.['task'] === undefined) return message;
+  const { text } = message;
+  const without = parseMessage(splice(text, [withMembers(text, membersOf(text).get('params')!, { task: null })]));
+  if (without?.kind !== 'request') throw new Error('a request without one of its parameters is a request');
+  return without;
+}

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { toolToml } from '../calls/modern-post.ts';
+import { beginTask, callDeclared, getTask } from './task-client.ts';
+import { DONE, startTaskServer, type TaskServer } from './task-server.ts';
+
+let server: TaskServer;
+let spine: Spine;
+beforeAll(async () => {
+  server = await startTaskServer();
+  spine = await startSpine({ toml: UNHURRIED + toolToml({ name: 'slow', url: server.url }) });
+});
+afterAll(async () => {
+  await spine.stop();
+  await server.close();
+});
+
+test('a key repeats the task that it began, while that goes on and afterwards, and nothing is done or charged twice', async () => {
+  const keyed = { meta: { 'tollgate/idempotency-key': 'k-1' } };
+  const before = await spine.balance();
+  const first = await beginTask(spine, 'slow', {}, keyed);
+  const again = await callDeclared(spine, 'slow', {}, { ...keyed, id: 'other' });
+  expect(again.headers.get('idempotent-replayed')).toBe('true');
+  expect(again.message).toMatchObject({ id: 'other', result: first.created });
+  expect(server.ids).toHaveLength(1);
+  expect((await spine.balance()).locked).toBe(1_000n);
+  server.says(server.ids[0]!, DONE);
+  expect((await getTask(spine, 'slow', first.id)).message.result).toMatchObject({ status: 'completed' });
+  expect((await callDeclared(spine, 'slow', {}, keyed)).message.result).toEqual(first.created);
+  expect((await callDeclared(spine, 'slow', { other: 1 }, keyed)).status).toBe(409);
+  expect(server.ids).toHaveLength(1);
+  expect(await spine.faults()).toEqual([]);
+  expect(before.available - (await spine.balance()).available).toBe(1_000n);
+});
+
+test('rounds before a task are one call with it: the lock goes from round to round, and the task has the last', async () => {
+  const before = await spine.balance();
+  server.instead = ({ method, params }) =>
+    method === 'tools/call' && params['inputResponses'] === undefined
+      ? '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"s"}'
+      : undefined;
+  const { message } = await callDeclared(spine, 'slow');
+  const { requestState } = message.result;
+  const params = { requestState, inputResponses: { who: { action: 'accept', content: {} } } };
+  const { id } = await beginTask(spine, 'slow', {}, { params });
+  expect(await spine.balance()).toEqual({ available: before.available - 1_000n, locked: 1_000n });
+  server.says(server.ids.at(-1)!, DONE);
+  await getTask(spine, 'slow', id);
+  expect(await spine.faults()).toEqual([]);
+  expect(before.available - (await spine.balance()).available).toBe(1_000n);
+});

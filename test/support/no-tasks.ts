@@ -1,0 +1,15 @@
+import type { Tasks } from '#gateway';
+
+const refused = () => Promise.reject(new Error('there are no tasks here'));
+
+/** For rooms that are opened without a place for tasks. */
+export const NO_TASKS: Tasks = {
+  begin: refused,
+  find: refused,
+  ofCall: refused,
+  findAll: refused,
+  lastIn: refused,
+  claim: refused,
+  list: refused,
+  saw: refused,
+};
