@@ -4,6 +4,7 @@ import {
   accountRoutes,
   createAdminGate,
   createDatabaseCheck,
+  createKeyUsage,
   adminFundsRoutes,
   adminRoutes,
   auditFunds,
@@ -59,13 +60,14 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
   const { config, database, registry, ledger, keys, nonces, receipts, cardKey, admit, audit, funds, draining, attempts, logger, metrics, now } = deps;
   const offers = (name: string) => deps.catalog.offers().some(({ service }) => service === name);
   const totals = (account: string) => accountTotals(database, account);
+  const usage = createKeyUsage(database, now);
 
   return async (server) => {
     const receipt: Parameters<typeof accountRoutes>[0]['receipt'] = (record) => {
       const made = receiptOfRecord(record);
       return made === null ? null : receipts.sign(made);
     };
-    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
+    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, usage, totals, receipt, now }), { prefix: '/api/v1' });
     const { adminKey, adminNetworks: networks, publicUrl } = config;
     const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
     const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });
@@ -79,6 +81,7 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       keys,
       offers,
       ledger,
+      usage,
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit,

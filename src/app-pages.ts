@@ -47,7 +47,7 @@ export function pageRoutes({
 }: PageRoutesDeps): FastifyPluginAsync {
   return async (server) => {
     await server.register(nonceRoutes({ nonces, signIn, now }));
-    await server.register(modelsRoutes({ catalog, health, registry, now }));
+    await server.register(modelsRoutes({ catalog, health, registry, admit, now }));
     await server.register(marketRoutes({ catalog, health, registry, listings, now }));
     await server.register(ownPages({ admit, keys, identity, registry, health, earnings: createEarnings(database), now }));
   };

@@ -64,6 +64,8 @@ export function createChatExchange({ body, size, requestId, created, replyBytesM
       const context: ReplyContext = {
         callId: this.callId,
         service: offer.service,
+        provider: offer.provider.name,
+        completionRate: offer.price.rates.completion ?? 0n,
         budget: withPrompt(chatBudget(body, size, offer), received, offer),
         size: received,
         created,

@@ -8,6 +8,7 @@ import { toCaip10 } from './account-id.ts';
 import { requireAdmission } from './admission.ts';
 import { viewTree } from './generation-tree.ts';
 import { generationSchema } from './generation-view.ts';
+import type { FindKeyUsage } from './key-usage.ts';
 import { addKeysRoutes } from './keys-routes.ts';
 
 export interface AccountDeps {
@@ -17,6 +18,7 @@ export interface AccountDeps {
   readonly offers: (service: string) => boolean;
   readonly nonces: Pick<Nonces, 'use'>;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find' | 'children'>;
+  readonly usage: FindKeyUsage;
   readonly totals: (account: string) => Promise<AccountTotals>;
   /** The signed receipt of a settled call; null when it has none. */
   readonly receipt: (record: LockRecord) => string | null;

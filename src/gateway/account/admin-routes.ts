@@ -9,6 +9,7 @@ import { DEVELOPMENT_ACCOUNT, localAccount, needsNoMaking, parseAccountId, toCai
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
 import { keyBodyProperties, keyChangesSchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
 import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
+import type { FindKeyUsage } from './key-usage.ts';
 import { pageSchema, type Page } from './page.ts';
 
 export interface AdminDeps {
@@ -20,6 +21,7 @@ export interface AdminDeps {
   /** Whether anything is offered under a name. */
   readonly offers: (service: string) => boolean;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
+  readonly usage: FindKeyUsage;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
   /** Recomputes the books, and holds them against what the treasuries of chains hold; the report's bigints are shown as numbers. */
@@ -267,7 +269,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       },
       async (request) => {
         const { account } = await existing(request.params.id);
-        return { data: await viewKeys({ keys, ledger, now }, account, request.query) };
+        return { data: await viewKeys(deps, account, request.query) };
       },
     );
 
@@ -288,7 +290,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         const { account } = await existing(request.params.id);
         const record = await keys.update(account, request.params.hash, parseKeyBody(request.body ?? {}, now()));
         if (!record) throw keyNotFound();
-        return { data: await viewKey(record, ledger, now()) };
+        return { data: await viewKey(record, deps) };
       },
     );
 
@@ -307,7 +309,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       async (request) => {
         const { account } = await existing(request.params.id);
         if (!(await keys.delete(account, request.params.hash))) throw keyNotFound();
-        return { data: { hash: request.params.hash, deleted: true } };
+        return { deleted: true, data: { hash: request.params.hash, deleted: true } };
       },
     );
 

@@ -1,11 +1,12 @@
 import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd } from '#billing';
 import { toCaip10 } from './account-id.ts';
+import { otherClientsSchema, viewForOtherClients } from './generation-for-other-clients.ts';
 
 const money = { type: 'integer', description: 'Micro-USD.' } as const;
 
 export const generationSchema = {
   type: 'object',
-  required: ['id', 'object', 'state', 'account', 'primitive', 'model', 'provider', 'usage', 'total_cost', 'entries', 'created_at'],
+  required: ['id', 'object', 'state', 'account', 'primitive', 'model', 'provider', 'usage', 'usage_details', 'total_cost', 'entries', 'created_at'],
   properties: {
     id: { type: 'string' },
     object: { type: 'string' },
@@ -29,7 +30,8 @@ export const generationSchema = {
     provider: { type: ['string', 'null'], description: 'Id of the provider that was paid.' },
     provider_name: { type: ['string', 'null'] },
     streamed: { type: ['boolean', 'null'] },
-    usage: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Units that were metered, by meter.' },
+    usage: { type: 'number', description: 'The same as `total_cost`.' },
+    usage_details: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Units that were metered, by meter.' },
     tokens_prompt: { type: 'integer' },
     tokens_completion: { type: 'integer' },
     total_cost: { type: 'number', description: 'USD charged.' },
@@ -72,6 +74,7 @@ export const generationSchema = {
     },
     created_at: { type: 'string' },
     resolved_at: { type: ['string', 'null'] },
+    ...otherClientsSchema,
   },
 } as const;
 
@@ -103,7 +106,8 @@ export function viewGeneration(
     provider: text(run['provider']) ?? record.provider,
     provider_name: text(run['providerName']),
     streamed: typeof call['stream'] === 'boolean' ? call['stream'] : null,
-    usage,
+    usage: toUsdNumber(record.charged),
+    usage_details: usage,
     tokens_prompt: usage['prompt'] ?? 0,
     tokens_completion: usage['completion'] ?? 0,
     total_cost: toUsdNumber(record.charged),
@@ -120,6 +124,7 @@ export function viewGeneration(
     error: text(run['error']),
     flags: Array.isArray(run['flags']) ? run['flags'].filter((flag) => typeof flag === 'string') : [],
     receipt,
+    ...viewForOtherClients(text(call['primitive']), usage, text(run['finishReason'])),
     parent: record.parent,
     run_cost: toUsdNumber(runCost),
     children,

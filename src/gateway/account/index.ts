@@ -14,4 +14,5 @@ export {
   KEPT_BYTES_MAX,
   type StoredReply,
 } from './idempotency.ts';
+export { createKeyUsage, type FindKeyUsage } from './key-usage.ts';
 export { receiptOfCall, receiptOfRecord } from './receipts.ts';

@@ -8,6 +8,7 @@ import {
   createAdminGuard,
   createKey,
   createKeyStore,
+  createKeyUsage,
   createRateLimiter,
   createRatePolicies,
   createServer,
@@ -84,6 +85,7 @@ export async function openWorld(): Promise<World> {
   await createPriceBook(database, now).remember([{ id: price, provider: 'provider', service: 'author/model', rates }]);
 
   const server = createServer({ limits: LIMITS, onError: (error) => failures.push(error) });
+  const usage = createKeyUsage(database, now);
   const totals = (account: string) => accountTotals(database, account);
   await server.register(
     accountRoutes({
@@ -97,6 +99,7 @@ export async function openWorld(): Promise<World> {
       keys,
       nonces: { use: async () => true },
       ledger,
+      usage,
       totals,
       receipt: (record) => (record.state === 'settled' ? `receipt-of-${record.id}` : null),
       now,
@@ -111,6 +114,7 @@ export async function openWorld(): Promise<World> {
       consumers: createConsumerStore(database, { now }),
       keys,
       ledger,
+      usage,
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit: async () => ({ clean: true, total: 12n }),

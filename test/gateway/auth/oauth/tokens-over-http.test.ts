@@ -75,9 +75,12 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const totals = (account: string) => accountTotals(database, account);
   const adminKey = createKey('admin').text;
-  await server.register(accountRoutes({ admit, keys: store, offers: () => true, nonces, ledger, totals, receipt: () => null, now }), {
-    prefix: '/api/v1',
-  });
+  await server.register(
+    accountRoutes({ admit, keys: store, offers: () => true, nonces, ledger, usage: async () => new Map(), totals, receipt: () => null, now }),
+    {
+      prefix: '/api/v1',
+    },
+  );
   await server.register(
     adminRoutes({
       offers: () => true,
@@ -86,6 +89,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       consumers: createConsumerStore(database, { now }),
       keys: store,
       ledger,
+      usage: async () => new Map(),
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit: () => audit(database, { now }),

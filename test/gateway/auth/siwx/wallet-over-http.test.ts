@@ -67,6 +67,7 @@ async function world({ failuresPerMinute = 1_000, domains = [DOMAIN] }: { failur
       keys,
       nonces,
       ledger,
+      usage: async () => new Map(),
       totals: (account) => accountTotals(database, account),
       receipt: () => null,
       now,
