@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { accountTotals, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
+import { accountTotals, findLocks, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
 import {
   accountRoutes,
   createAdminGate,
@@ -58,25 +58,25 @@ export interface OperatorRoutesDeps {
 /** What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and figures to his machines. */
 export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
   const { config, database, registry, ledger, keys, nonces, receipts, cardKey, admit, audit, funds, draining, attempts, logger, metrics, now } = deps;
+  const ownNetworks = config.chains.map(({ network }) => network);
   const offers = (name: string) => deps.catalog.offers().some(({ service }) => service === name);
   const totals = (account: string) => accountTotals(database, account);
   const usage = createKeyUsage(database, now);
 
   return async (server) => {
     const receipt: Parameters<typeof accountRoutes>[0]['receipt'] = (record) => {
-      const made = receiptOfRecord(record);
+      const made = receiptOfRecord(record, ownNetworks);
       return made === null ? null : receipts.sign(made);
     };
-    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, usage, totals, receipt, now }), { prefix: '/api/v1' });
+    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, usage, findLocks: (asked) => findLocks(database, asked), totals, receipt, networks: ownNetworks, now }), { prefix: '/api/v1' });
     const { adminKey, adminNetworks: networks, publicUrl } = config;
     const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
     const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });
-    await server.register(fundsRoutes({ ...deps, publicUrl }), { prefix: '/api/v1' });
-    const contractNetworks = config.chains.map(({ network }) => network);
+    await server.register(fundsRoutes({ ...deps, publicUrl, networks: ownNetworks }), { prefix: '/api/v1' });
     const consumers = createConsumerStore(database, { now });
     const admin = adminRoutes({
       gate,
-      contractNetworks,
+      networks: ownNetworks,
       consumers,
       keys,
       offers,
@@ -89,7 +89,7 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       now,
     });
     await server.register(admin, { prefix: '/admin/v1' });
-    await server.register(adminFundsRoutes({ gate, contractNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
+    await server.register(adminFundsRoutes({ gate, contractNetworks: ownNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
     const checkDatabase = createDatabaseCheck({
       write: () => registry.renew(),
       onChange: (works, error) =>

@@ -320,6 +320,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       database,
       admit: pipeline.admit,
       keys,
+      networks: config.chains.map(({ network }) => network),
       now,
     });
     await server.register(pages, { prefix: '/api/v1' });

@@ -1,5 +1,6 @@
 import { Ajv, type AnySchema, type ErrorObject } from 'ajv';
 import { GatewayError } from './errors.ts';
+import { mustBe } from './schema-words.ts';
 
 /** The annotation of a schema node that says what would be right, to complete "<field> must be …". */
 export const MUST_BE = 'x-must-be';
@@ -36,7 +37,7 @@ function toError(error: ErrorObject): GatewayError {
     return new GatewayError('invalid_request', `${param} is not known here; known are ${known}`, { param });
   }
   const annotated: unknown = error.parentSchema?.[MUST_BE];
-  const right = typeof annotated === 'string' ? `must be ${annotated}` : (error.message ?? 'is not valid');
+  const right = typeof annotated === 'string' ? `must be ${annotated}` : mustBe(error);
   return new GatewayError('invalid_request', `${at || 'The body'} ${right}, not ${shown(error.data)}`, at ? { param: at } : {});
 }
 

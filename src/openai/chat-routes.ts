@@ -8,6 +8,7 @@ import {
   keyedRequest,
   newCallId,
   NO_PAYMENTS,
+  ofGeneration,
   ownIdempotencyKey,
   paidCaller,
   paidSink,
@@ -19,6 +20,7 @@ import {
   readPayment,
   requireAdmission,
   tellPayment,
+  toGatewayError,
   withTerms,
   type Caller,
   type Config,
@@ -136,7 +138,14 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         );
         const callId = newCallId();
         const gone = new AbortController();
-        const run = async (sink: ReplySink) => writeChatReply(await open(callId, gone.signal), paidSink(sink, payment), options);
+        const run = async (sink: ReplySink) => {
+          const opened = await open(callId, gone.signal);
+          try {
+            return await writeChatReply(opened, paidSink(sink, payment), options);
+          } catch (error) {
+            throw ofGeneration(toGatewayError(error), opened.about.id);
+          }
+        };
         const key = keyOf(caller, payment, ownKey);
         try {
           if (key === null) await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));

@@ -14,8 +14,8 @@ import { pageSchema, type Page } from './page.ts';
 
 export interface AdminDeps {
   readonly gate: AdminGate;
-  /** CAIP-2 ids of the chains on which contract wallets sign in. */
-  readonly contractNetworks: readonly string[];
+  /** CAIP-2 ids of the gateway's own chains, on which contract wallets sign in. */
+  readonly networks: readonly string[];
   readonly consumers: ConsumerStore;
   readonly keys: KeyStore;
   /** Whether anything is offered under a name. */
@@ -81,7 +81,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     const balance = await ledger.balance(escrowOf(account));
     return {
       id: account,
-      caip_account_id: toCaip10(account),
+      caip_account_id: toCaip10(account, deps.networks),
       label,
       created_at: createdAt === null ? null : new Date(createdAt).toISOString(),
       balance_micro_usdc: Number(balance?.available ?? 0n),
@@ -90,9 +90,22 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     };
   };
 
+  /** The account of an id in a path. An address on a chain may be a wallet's or a contract's: then it is the one of both that is there. Throws GatewayError `invalid_request` where neither or both are. */
+  const accountNamed = async (id: string): Promise<string | null> => {
+    try {
+      return parseAccountId(id, deps.networks);
+    } catch (error) {
+      const both = [parseAccountId(id), parseAccountId(`contract:${id}`)].filter((account) => account !== null);
+      const there = await Promise.all(both.map(async (account) => (await consumers.isKnown(account)) || (await ledger.balance(escrowOf(account))) !== null));
+      const known = both.filter((_, index) => there[index]);
+      if (known.length === 1) return known[0]!;
+      throw error;
+    }
+  };
+
   /** A registered account, a wallet's or a subject's, or one that has money without having been registered. */
   const existing = async (id: string): Promise<Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }> => {
-    const account = parseAccountId(id, deps.contractNetworks);
+    const account = await accountNamed(id);
     const consumer = account === null ? null : await consumers.find(account);
     if (consumer) return consumer;
     if (account === null || !(needsNoMaking(account) || (await ledger.balance(escrowOf(account)))))
@@ -125,7 +138,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         },
       },
       async (request, reply) => {
-        const account = accountOf(request.body ?? {}, deps.contractNetworks);
+        const account = accountOf(request.body ?? {}, deps.networks);
         const { created, consumer } = await consumers.create(account, request.body?.label ?? request.body?.name ?? '');
         return reply.code(created ? 201 : 200).send({ data: await view(consumer) });
       },
@@ -136,7 +149,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'List accounts',
-          description: 'Accounts that were created here, the oldest first, with their balances.',
+          description: 'Accounts that were created here, and wallets that have a key or have paid in, the oldest first, with their balances.',
           tags: TAGS,
           security: SECURITY,
           querystring: pageSchema,

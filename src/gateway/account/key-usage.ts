@@ -1,5 +1,5 @@
 import type { MicroUsd } from '#billing';
-import { loadStatement, type Database } from '#store';
+import { loadStatement, type Database, type Row } from '#store';
 import { periodAt } from '../auth/spend-period.ts';
 
 /** What the calls of a key that began in the current UTC day, week and month were charged. */
@@ -21,6 +21,11 @@ const QUICK_MS = 1_000;
 /** An account with millions of calls a month takes seconds. Its own questions must not have this done all the time: it rests so many times as long. */
 const REST_TIMES = 20;
 const KEPT_MAX = 1_000;
+/** Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers; opening one takes longer than that. */
+const FEW = 5_000;
+const ALL = Number.MAX_SAFE_INTEGER;
+
+type Reading = Pick<Database, 'query' | 'snapshot'>;
 
 interface Kept {
   readonly usage: Promise<ReadonlyMap<string, KeyUsage>>;
@@ -28,8 +33,8 @@ interface Kept {
   until: number;
 }
 
-/** Adds up the ledger's records of an account, beside the writers. What took long is kept for a while. Rejects with the database's error. */
-export function createKeyUsage(database: Pick<Database, 'snapshot'>, now: () => number): FindKeyUsage {
+/** Adds up the ledger's records of an account. What took long is kept for a while. Rejects with the database's error. */
+export function createKeyUsage(database: Reading, now: () => number): FindKeyUsage {
   const kept = new Map<string, Kept>();
   return (account) => {
     const known = kept.get(account);
@@ -48,9 +53,11 @@ export function createKeyUsage(database: Pick<Database, 'snapshot'>, now: () => 
   };
 }
 
-async function find(database: Pick<Database, 'snapshot'>, account: string, now: number): Promise<ReadonlyMap<string, KeyUsage>> {
+async function find(database: Reading, account: string, now: number): Promise<ReadonlyMap<string, KeyUsage>> {
   const [day, week, month] = [periodAt('daily', now).start, periodAt('weekly', now).start, periodAt('monthly', now).start];
-  const rows = await database.snapshot((query) => query(USAGE, [account, Math.min(week, month)]));
+  const since = Math.min(week, month);
+  let rows: readonly Row[] = await database.query(USAGE, [account, since, FEW]);
+  if (rows.reduce((sum, row) => sum + Number(row['calls']), 0) >= FEW) rows = await database.snapshot((query) => query(USAGE, [account, since, ALL]));
   const found = new Map<string, { daily: bigint; weekly: bigint; monthly: bigint }>();
   for (const row of rows) {
     const [hash = ''] = (row['budget'] as string).split(':');

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { accountTotals, createLedger, createPriceBook, escrowOf, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
+import { accountTotals, createLedger, createPriceBook, escrowOf, findLocks, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
 import {
   accountRoutes,
   adminRoutes,
@@ -100,15 +100,17 @@ export async function openWorld(): Promise<World> {
       nonces: { use: async () => true },
       ledger,
       usage,
+      findLocks: (asked) => findLocks(database, asked),
       totals,
       receipt: (record) => (record.state === 'settled' ? `receipt-of-${record.id}` : null),
+      networks: [],
       now,
     }),
     { prefix: '/api/v1' },
   );
   await server.register(
     adminRoutes({
-      contractNetworks: [],
+      networks: [],
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       consumers: createConsumerStore(database, { now }),

@@ -52,6 +52,7 @@ describe('the record of a call', () => {
       request_id: 'req-1',
       primitive: 'model',
       model: 'author/model',
+      service: 'author/model',
       tool: null,
       continues: null,
       provider: 'provider',
