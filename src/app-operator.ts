@@ -68,7 +68,22 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       const made = receiptOfRecord(record, ownNetworks);
       return made === null ? null : receipts.sign(made);
     };
-    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, usage, findLocks: (asked) => findLocks(database, asked), totals, receipt, networks: ownNetworks, now }), { prefix: '/api/v1' });
+    await server.register(
+      accountRoutes({
+        admit,
+        keys,
+        offers,
+        nonces,
+        ledger,
+        usage,
+        findLocks: (asked) => findLocks(database, asked),
+        totals,
+        receipt,
+        networks: ownNetworks,
+        now,
+      }),
+      { prefix: '/api/v1' },
+    );
     const { adminKey, adminNetworks: networks, publicUrl } = config;
     const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
     const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });
@@ -109,6 +124,23 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       security: [],
       summary: 'Show the keys that receipts and agent cards are signed with',
       description: 'A JSON Web Key set (RFC 7517).',
+      response: {
+        200: {
+          description: 'The keys.',
+          type: 'object',
+          required: ['keys'],
+          properties: {
+            keys: {
+              type: 'array',
+              items: {
+                type: 'object',
+                required: ['kty', 'crv', 'kid', 'alg', 'use'],
+                properties: Object.fromEntries(['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use'].map((name) => [name, { type: 'string' }])),
+              },
+            },
+          },
+        },
+      },
     };
     server.get('/.well-known/jwks.json', { schema }, () => ({ keys: [...receipts.jwks().keys, cardKey.jwk] }));
   };

@@ -218,7 +218,12 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => server.close());
     await allowPages(server, config.corsOrigins);
     countAnswers(server, metrics);
-    await referenceRoutes(server, { version: VERSION });
+    await referenceRoutes(server, {
+      version: VERSION,
+      payable: payments.open,
+      exampleModel: () => catalog.offers('model')[0]?.service ?? null,
+      publicUrl: config.publicUrl,
+    });
     const ownTunnels = createTunnels({
       server,
       authenticate,

@@ -68,7 +68,13 @@ export function accountCommand(): Command {
               ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
               : table(
                   ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
-                  accounts.map((each) => [each.caip_account_id, each.label, each.balance_usd, usd(each.locked_micro_usdc), (each.created_at ?? '').slice(0, 10)]),
+                  accounts.map((each) => [
+                    each.caip_account_id,
+                    each.label,
+                    each.balance_usd,
+                    usd(each.locked_micro_usdc),
+                    (each.created_at ?? '').slice(0, 10),
+                  ]),
                   paint,
                   ['USD', 'LOCKED'],
                 ),

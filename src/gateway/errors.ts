@@ -68,5 +68,11 @@ const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([
 export function ofGeneration(error: GatewayError, callId: string): GatewayError {
   if (WITHOUT_A_LOCK.has(error.code)) return error;
   const { code, message, cause, param, retryAfterS, headers, body } = error;
-  return new GatewayError(code, message, { cause, param, retryAfterS, headers: { ...headers, 'x-generation-id': callId }, ...(body ? { body } : {}) });
+  return new GatewayError(code, message, {
+    cause,
+    param,
+    retryAfterS,
+    headers: { ...headers, 'x-generation-id': callId },
+    ...(body ? { body } : {}),
+  });
 }

@@ -13,7 +13,12 @@ export function mustBe({ keyword, params }: SchemaProblem): string {
   const limit = Number(params['limit']);
   switch (keyword) {
     case 'type':
-      return `must be ${either([params['type']].flat().flatMap((type) => String(type).split(',')).map(typeWords))}`;
+      return `must be ${either(
+        [params['type']]
+          .flat()
+          .flatMap((type) => String(type).split(','))
+          .map(typeWords),
+      )}`;
     case 'enum':
       return `must be one of ${(params['allowedValues'] as readonly unknown[]).map(String).join(', ')}`;
     case 'const':

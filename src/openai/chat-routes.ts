@@ -31,6 +31,7 @@ import {
   type Speakers,
 } from '#gateway';
 import { refuseLookAlikes } from './acted-on.ts';
+import { chatAnswerSchema } from './chat-answer-schema.ts';
 import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
 import { createKeepAlive } from '#gateway';
@@ -95,6 +96,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         bodyLimit: limits.chatBodyBytesMax,
         schema: {
           summary: 'Create a chat completion',
+          operationId: 'createChatCompletion',
           description:
             'Routes the conversation to a provider of the model, locks the estimated cost, and settles by actual use. ' +
             'With `stream` the answer is `text/event-stream`: `data:` frames with `choices[].delta`, the last of which carries `finish_reason` and `usage`, then `data: [DONE]`. ' +
@@ -104,9 +106,9 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
             'Tools of type `mcp` are called by the gateway itself: `usage.cost` is then the sum of all calls, which `usage.cost_details.children` lists.' +
             (payments.open ? PAYABLE : ''),
           tags: ['Chat'],
-          ...(payments.open ? { security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }] } : {}),
           consumes: ['application/json'],
           body: schema,
+          response: { 200: chatAnswerSchema },
         },
         // The body is bytes until the handler parses it, which checks it against the same schema.
         validatorCompiler: () => () => true,

@@ -41,7 +41,12 @@ test.each([
     () => rpc('message/send', { message: { kind: 'message', messageId: 'm-1', role: 'user', parts: [{ kind: 'text', text: 'hi' }] } }),
     'test/agent',
   ],
-  ['a model asked over A2A', '/a2a/model/test/model', () => rpc('message/send', { message: { kind: 'message', messageId: 'm-2', role: 'user', parts: [{ kind: 'text', text: '!status:500' }] } }), 'test/model'],
+  [
+    'a model asked over A2A',
+    '/a2a/model/test/model',
+    () => rpc('message/send', { message: { kind: 'message', messageId: 'm-2', role: 'user', parts: [{ kind: 'text', text: '!status:500' }] } }),
+    'test/model',
+  ],
 ])('%s', async (_wire, path, body, service) => {
   const response = await post(path, body());
   const answer = (await response.json()) as { error?: unknown };
@@ -52,7 +57,10 @@ test.each([
 });
 
 test('what was never run has no record, and names none', async () => {
-  for (const body of [{ model: 'nobody/nothing', messages: [] }, { ...ask('x'), model: 'nobody/nothing' }])
+  for (const body of [
+    { model: 'nobody/nothing', messages: [] },
+    { ...ask('x'), model: 'nobody/nothing' },
+  ])
     expect((await post('/api/v1/chat/completions', body)).headers.get('x-generation-id')).toBeNull();
   const poor = await spine.tenant('poor', '0.000001');
   const refused = await spine.post('/chat/completions', ask('hello'), { authorization: `Bearer ${poor.key}` });

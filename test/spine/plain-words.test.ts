@@ -19,7 +19,8 @@ interface Operation {
 }
 
 /** How validators of JSON Schema talk. */
-const RAW = /must NOT|must (?:be|match) (?:string|number|integer|boolean|array|object|null|format|pattern)\b|,null|additional propert|(?:body|querystring|params)\//;
+const RAW =
+  /must NOT|must (?:be|match) (?:string|number|integer|boolean|array|object|null|format|pattern)\b|,null|additional propert|(?:body|querystring|params)\//;
 /** Values, one of which is wrong for any field. */
 const WRONG = [{ odd: 1 }, 7.5, -1, '', 'x'.repeat(300), [], true];
 
@@ -33,11 +34,13 @@ test('of a body', async () => {
       const key = path.startsWith('/admin/') ? spine.adminKey : spine.key;
       const send = async (body: unknown) => {
         const response = await fetch(spine.origin + path.replaceAll(/\{\w+\}/g, 'tollgate:local:tester'), {
-          method,
+          method: method.toUpperCase(),
           headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
           body: JSON.stringify(body),
         });
-        const answer = (await response.json()) as { readonly error?: { readonly message: string; readonly type: string; readonly param: string | null } };
+        const answer = (await response.json()) as {
+          readonly error?: { readonly message: string; readonly type: string; readonly param: string | null };
+        };
         expect(response.status, `${method} ${path} ${JSON.stringify(body).slice(0, 80)}`).toBeLessThan(500);
         if (answer.error) expect(answer.error.message, `${method} ${path} ${JSON.stringify(body).slice(0, 80)}`).not.toMatch(RAW);
         return answer.error;

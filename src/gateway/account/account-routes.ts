@@ -146,7 +146,9 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
         const { account, key } = admissionOf(request).caller;
         const restricted = await isRestricted(deps.keys, key);
         if (restricted && request.query.key !== undefined && request.query.key !== key!.hash)
-          throw new GatewayError('permission_denied', 'A key with a spending limit, an expiry or a list of services sees its own calls alone', { param: 'key' });
+          throw new GatewayError('permission_denied', 'A key with a spending limit, an expiry or a list of services sees its own calls alone', {
+            param: 'key',
+          });
         const query = restricted ? { ...request.query, key: key!.hash } : request.query;
         return findGenerations(deps.findLocks, (record) => viewCall(record, deps.networks), account, query);
       },

@@ -73,6 +73,24 @@ const keyParams = {
   properties: { ...accountParams.properties, hash: { type: 'string', description: 'The hash of the key.' } },
 } as const;
 
+const auditSchema = {
+  description: 'What was found.',
+  type: 'object',
+  required: ['data'],
+  properties: {
+    data: {
+      type: 'object',
+      required: ['ok', 'checks', 'totals'],
+      properties: {
+        ok: { type: 'boolean', description: 'Nothing differs.' },
+        checks: { type: 'array', items: { type: 'object', additionalProperties: true }, description: 'What was recomputed, and what differs.' },
+        totals: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Micro-USD and counts.' },
+        chains: { type: 'object', additionalProperties: true, description: 'With `chain`: the books beside the treasuries.' },
+      },
+    },
+  },
+} as const;
+
 /** The operator's side: accounts, credit, keys, audit. Register it under `/admin/v1`. */
 export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
   const { consumers, keys, ledger, totals, now } = deps;
@@ -96,7 +114,9 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       return parseAccountId(id, deps.networks);
     } catch (error) {
       const both = [parseAccountId(id), parseAccountId(`contract:${id}`)].filter((account) => account !== null);
-      const there = await Promise.all(both.map(async (account) => (await consumers.isKnown(account)) || (await ledger.balance(escrowOf(account))) !== null));
+      const there = await Promise.all(
+        both.map(async (account) => (await consumers.isKnown(account)) || (await ledger.balance(escrowOf(account))) !== null),
+      );
       const known = both.filter((_, index) => there[index]);
       if (known.length === 1) return known[0]!;
       throw error;
@@ -340,6 +360,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
               chain: { type: 'boolean', default: false, description: 'Also compares the books with what the treasuries hold on their chains.' },
             },
           },
+          response: { 200: auditSchema },
         },
       },
       async (request, reply) => {

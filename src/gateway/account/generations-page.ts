@@ -28,7 +28,12 @@ export const generationsQuerySchema = {
     limit: { type: 'integer', minimum: 1, maximum: 100, default: 50, description: 'Calls at most.' },
     service: { type: 'string', minLength: 1, maxLength: 256, description: 'Name of the service that was called or that served.' },
     primitive: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] },
-    key: { type: 'string', pattern: '^[0-9a-f]{64}$', 'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f', description: 'Hash of the key that was used.' },
+    key: {
+      type: 'string',
+      pattern: '^[0-9a-f]{64}$',
+      'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f',
+      description: 'Hash of the key that was used.',
+    },
     from: { type: 'string', maxLength: 40, description: 'Calls that began at this time or later: a UTC date, or a time with time zone (RFC 3339).' },
     to: { type: 'string', maxLength: 40, description: 'Calls that began at this time or before; a date counts to its end.' },
     state: { type: 'string', enum: ['held', 'settled', 'released', 'expired'] },
@@ -97,6 +102,8 @@ function instant(text: string, param: 'from' | 'to'): number {
   const day = DAY.test(text);
   const at = day || TIME.test(text) ? Date.parse(text) : NaN;
   if (Number.isNaN(at))
-    throw new GatewayError('invalid_request', `${param} must be a date such as 2026-01-31, or a time with time zone such as 2026-01-31T12:00:00Z`, { param });
+    throw new GatewayError('invalid_request', `${param} must be a date such as 2026-01-31, or a time with time zone such as 2026-01-31T12:00:00Z`, {
+      param,
+    });
   return day && param === 'to' ? at + DAY_MS - 1 : at;
 }

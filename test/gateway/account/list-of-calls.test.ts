@@ -17,7 +17,12 @@ interface Made {
   readonly outcome?: string;
 }
 
-async function made(world: World, id: string, account: string, { service = 'author/model', primitive = 'model', key, charge = 5n, outcome = 'complete' }: Made = {}) {
+async function made(
+  world: World,
+  id: string,
+  account: string,
+  { service = 'author/model', primitive = 'model', key, charge = 5n, outcome = 'complete' }: Made = {},
+) {
   const { ledger, clock, price } = world;
   const detail = JSON.stringify({ primitive, service, key: key ?? null, requestId: `r-${id}`, stream: false });
   await ledger.lock({ id, account, amount: 10n, prices: [price], expiresAt: clock.now + 1_000_000, detail });

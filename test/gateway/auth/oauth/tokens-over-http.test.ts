@@ -76,7 +76,19 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   const totals = (account: string) => accountTotals(database, account);
   const adminKey = createKey('admin').text;
   await server.register(
-    accountRoutes({ admit, keys: store, offers: () => true, nonces, ledger, usage: async () => new Map(), findLocks: async () => ({ records: [], next: null }), totals, receipt: () => null, networks: [], now }),
+    accountRoutes({
+      admit,
+      keys: store,
+      offers: () => true,
+      nonces,
+      ledger,
+      usage: async () => new Map(),
+      findLocks: async () => ({ records: [], next: null }),
+      totals,
+      receipt: () => null,
+      networks: [],
+      now,
+    }),
     {
       prefix: '/api/v1',
     },
