@@ -16,9 +16,7 @@ export const NO_USAGE: KeyUsage = { daily: 0n, weekly: 0n, monthly: 0n };
 
 const USAGE = loadStatement(import.meta.url, './sql/key-usage.sql');
 const DAY_MS = 86_400_000;
-/** What took no longer is added up anew each time. */
-const QUICK_MS = 1_000;
-/** An account with millions of calls a month takes seconds. Its own questions must not have this done all the time: it rests so many times as long. */
+/** What was read on a connection of its own rests so many times as long as it took: 20,000 calls take the embedded engine half a second. */
 const REST_TIMES = 20;
 const KEPT_MAX = 1_000;
 /** Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers; opening one takes longer than that. */
@@ -33,31 +31,42 @@ interface Kept {
   until: number;
 }
 
-/** Adds up the ledger's records of an account. What took long is kept for a while. Rejects with the database's error. */
+/** Adds up the ledger's records of an account. Of an account with many calls it is kept for a while. Rejects with the database's error. */
 export function createKeyUsage(database: Reading, now: () => number): FindKeyUsage {
   const kept = new Map<string, Kept>();
   return (account) => {
     const known = kept.get(account);
     if (known && performance.now() < known.until) return known.usage;
     const begun = performance.now();
-    const made: Kept = { usage: find(database, account, now()), until: Infinity };
+    const found = find(database, account, now());
+    const made: Kept = { usage: found.then(({ usage }) => usage), until: Infinity };
     kept.delete(account);
     kept.set(account, made);
     if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
-    const over = () => {
+    const over = (many: boolean) => {
       const ended = performance.now();
-      made.until = ended - begun > QUICK_MS ? ended + (ended - begun) * REST_TIMES : 0;
+      made.until = many ? ended + (ended - begun) * REST_TIMES : 0;
     };
-    made.usage.then(over, () => (made.until = 0));
+    found.then(
+      ({ many }) => over(many),
+      () => over(false),
+    );
     return made.usage;
   };
 }
 
-async function find(database: Reading, account: string, now: number): Promise<ReadonlyMap<string, KeyUsage>> {
+interface Found {
+  readonly usage: ReadonlyMap<string, KeyUsage>;
+  /** More calls than are added up in passing. */
+  readonly many: boolean;
+}
+
+async function find(database: Reading, account: string, now: number): Promise<Found> {
   const [day, week, month] = [periodAt('daily', now).start, periodAt('weekly', now).start, periodAt('monthly', now).start];
   const since = Math.min(week, month);
   let rows: readonly Row[] = await database.query(USAGE, [account, since, FEW]);
-  if (rows.reduce((sum, row) => sum + Number(row['calls']), 0) >= FEW) rows = await database.snapshot((query) => query(USAGE, [account, since, ALL]));
+  const many = rows.reduce((sum, row) => sum + Number(row['calls']), 0) >= FEW;
+  if (many) rows = await database.snapshot((query) => query(USAGE, [account, since, ALL]));
   const found = new Map<string, { daily: bigint; weekly: bigint; monthly: bigint }>();
   for (const row of rows) {
     const [hash = ''] = (row['budget'] as string).split(':');
@@ -69,5 +78,5 @@ async function find(database: Reading, account: string, now: number): Promise<Re
     if (begun >= week) usage.weekly += charged;
     if (begun >= month) usage.monthly += charged;
   }
-  return found;
+  return { usage: found, many };
 }

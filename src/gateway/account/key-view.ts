@@ -101,7 +101,10 @@ export const keySchema = {
     limit_remaining: { type: ['number', 'null'], description: 'USD left in this period; what running calls have locked is counted as spent.' },
     limit_reset: { type: ['string', 'null'] },
     usage: { type: 'number', description: 'USD spent: in this period for a key whose limit resets, else in all.' },
-    usage_daily: { type: 'number', description: 'USD spent by calls that began on this UTC day.' },
+    usage_daily: {
+      type: 'number',
+      description: 'USD spent by calls that began on this UTC day. Of an account with many calls this and the next two may be some seconds old.',
+    },
     usage_weekly: { type: 'number', description: 'USD spent by calls that began in this week, from Monday, 00:00 UTC.' },
     usage_monthly: { type: 'number', description: 'USD spent by calls that began in this UTC month.' },
     created_at: { type: 'string' },
