@@ -130,8 +130,8 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
       );
     });
 
-    app.get<{ Params: { '*': string } }>(
-      '/model/*',
+    app.get<{ Params: { author: string; slug: string } }>(
+      '/model/:author/:slug',
       {
         schema: {
           summary: 'Show a model',
@@ -139,11 +139,12 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
           description: 'The entry of the list as `data`. No credential is needed.',
           tags: ['Models'],
           security: [],
-          params: nameParams,
+          params: partsParams,
           response: { 200: { type: 'object', required: ['data'], properties: { data: modelSchema } } },
         },
       },
-      (request, reply) => sendPage(request, reply, tagPage({ data: viewModel(catalog.resolve(request.params['*'], 'model').offers) })),
+      (request, reply) =>
+        sendPage(request, reply, tagPage({ data: viewModel(catalog.resolve(`${request.params.author}/${request.params.slug}`, 'model').offers) })),
     );
 
     // A name of two parts, as most have, has its own route, so that it is described.
@@ -156,13 +157,7 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
           description: 'Every provider of the model, with price, health, latency and throughput. No credential is needed.',
           tags: ['Models'],
           security: [],
-          params: {
-            type: 'object',
-            properties: {
-              author: { type: 'string', description: 'The name of the model up to its slash' },
-              slug: { type: 'string', description: 'The rest of the name' },
-            },
-          },
+          params: partsParams,
           response: { 200: endpointsSchema },
         },
       },
@@ -200,6 +195,13 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
 }
 
 const nameParams = { type: 'object', properties: { '*': { type: 'string', description: 'The name of the model' } } } as const;
+const partsParams = {
+  type: 'object',
+  properties: {
+    author: { type: 'string', description: 'The name of the model up to its slash' },
+    slug: { type: 'string', description: 'The rest of the name' },
+  },
+} as const;
 const ENDPOINTS = '/endpoints';
 
 const isAnthropic = ({ headers }: FastifyRequest): boolean => headers['anthropic-version'] !== undefined;

@@ -42,7 +42,7 @@ test('every route is described, or described at another address, and no HEAD is 
     // Pages, files of pages, the same doors below /api/v1, the other file of cards, listening at the doors of agents, and the tunnel, which is a WebSocket.
     .filter(
       (name) =>
-        !/ (?:\/|\/docs.*|\/favicon.*|\/openapi.json|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/\{name\}|\/api\/v1\/provider\/tunnel)$/.test(
+        !/ (?:\/|\/docs.*|\/favicon.*|\/openapi.json|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/api\/v1\/provider\/tunnel)$/.test(
           name,
         ),
     );
