@@ -34,6 +34,7 @@ export interface BillingOptions {
 /** The billing middleware, with what hears of the ends of calls. */
 export function openBilling(options: BillingOptions): (next: BilledHandler<Call>) => BilledHandler<Call> {
   const { config, ledger, prices, payments, receipts, observer, health, limiter, policies, logger, graceMs, now } = options;
+  const networks = config.chains.map(({ network }) => network);
   const isKept = ({ price }: Candidate) => prices.has(price.id);
   return createBill<Call>({
     ledger,
@@ -48,7 +49,7 @@ export function openBilling(options: BillingOptions): (next: BilledHandler<Call>
       const versions = call.candidates.map(({ offer, price }) => ({ ...price, provider: offer.provider.id, service: offer.service }));
       return prices.remember(versions).then(() => payments.ofCalls.prepay(call) ?? undefined);
     },
-    receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
+    receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), networks)) : null),
     onStarted: observer.started,
     onRefused: (call, error) => {
       observer.failed(call, error);

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { accountTotals, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
+import { accountTotals, findLocks, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
 import {
   accountRoutes,
   createAdminGate,
   createDatabaseCheck,
+  createKeyUsage,
   adminFundsRoutes,
   adminRoutes,
   auditFunds,
@@ -76,24 +77,41 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
     metrics,
     now,
   } = deps;
+  const ownNetworks = config.chains.map(({ network }) => network);
   const offers = (name: string) => deps.catalog.offers().some(({ service }) => service === name);
   const totals = (account: string) => accountTotals(database, account);
+  const usage = createKeyUsage(database, now);
 
   return async (server) => {
-    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, totals, receipt: pastReceipts.ofRecord, now }), { prefix: '/api/v1' });
+    await server.register(
+      accountRoutes({
+        admit,
+        keys,
+        offers,
+        nonces,
+        ledger,
+        usage,
+        findLocks: (asked) => findLocks(database, asked),
+        totals,
+        receipt: pastReceipts.ofRecord,
+        networks: ownNetworks,
+        now,
+      }),
+      { prefix: '/api/v1' },
+    );
     const { adminKey, adminNetworks: networks, publicUrl } = config;
     const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
     const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });
-    await server.register(fundsRoutes({ ...deps, publicUrl }), { prefix: '/api/v1' });
-    const contractNetworks = config.chains.map(({ network }) => network);
+    await server.register(fundsRoutes({ ...deps, publicUrl, networks: ownNetworks }), { prefix: '/api/v1' });
     const consumers = createConsumerStore(database, { now });
     const admin = adminRoutes({
       gate,
-      contractNetworks,
+      networks: ownNetworks,
       consumers,
       keys,
       offers,
       ledger,
+      usage,
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit,
@@ -101,7 +119,7 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       now,
     });
     await server.register(admin, { prefix: '/admin/v1' });
-    await server.register(adminFundsRoutes({ gate, contractNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
+    await server.register(adminFundsRoutes({ gate, contractNetworks: ownNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
     const checkDatabase = createDatabaseCheck({
       write: () => registry.renew(),
       onChange: (works, error) =>
@@ -121,6 +139,23 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       security: [],
       summary: 'Show the keys that receipts and agent cards are signed with',
       description: 'A JSON Web Key set (RFC 7517).',
+      response: {
+        200: {
+          description: 'The keys.',
+          type: 'object',
+          required: ['keys'],
+          properties: {
+            keys: {
+              type: 'array',
+              items: {
+                type: 'object',
+                required: ['kty', 'crv', 'kid', 'alg', 'use'],
+                properties: Object.fromEntries(['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use'].map((name) => [name, { type: 'string' }])),
+              },
+            },
+          },
+        },
+      },
     };
     server.get('/.well-known/jwks.json', { schema }, () => ({ keys: [...receipts.jwks().keys, cardKey.jwk] }));
   };

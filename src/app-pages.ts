@@ -28,6 +28,8 @@ export interface PageRoutesDeps {
   readonly database: Database;
   readonly admit: Pipeline['admit'];
   readonly keys: KeyStore;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
   readonly now: () => number;
 }
 
@@ -43,12 +45,13 @@ export function pageRoutes({
   database,
   admit,
   keys,
+  networks,
   now,
 }: PageRoutesDeps): FastifyPluginAsync {
   return async (server) => {
     await server.register(nonceRoutes({ nonces, signIn, now }));
-    await server.register(modelsRoutes({ catalog, health, registry, now }));
+    await server.register(modelsRoutes({ catalog, health, registry, admit, now }));
     await server.register(marketRoutes({ catalog, health, registry, listings, now }));
-    await server.register(ownPages({ admit, keys, identity, registry, health, earnings: createEarnings(database), now }));
+    await server.register(ownPages({ admit, keys, identity, registry, health, earnings: createEarnings(database), networks, now }));
   };
 }

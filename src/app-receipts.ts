@@ -8,9 +8,10 @@ export interface PastReceipts {
   ofCall(callId: string): Promise<string | null>;
 }
 
-export function createPastReceipts(signer: ReceiptSigner, ledger: Pick<Ledger, 'find'>): PastReceipts {
+/** `networks`: of the gateway's own chains, in which wallets are named that signed in on none. */
+export function createPastReceipts(signer: ReceiptSigner, ledger: Pick<Ledger, 'find'>, networks: readonly string[]): PastReceipts {
   const ofRecord = (record: LockRecord) => {
-    const receipt = receiptOfRecord(record);
+    const receipt = receiptOfRecord(record, networks);
     return receipt === null ? null : signer.sign(receipt);
   };
   return {

@@ -139,7 +139,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const identity = createIdentity(config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed });
     const receipts = createReceiptSigner(identity.receiptKey.privateKey);
-    const pastReceipts = createPastReceipts(receipts, ledger);
+    const pastReceipts = createPastReceipts(
+      receipts,
+      ledger,
+      config.chains.map(({ network }) => network),
+    );
     const cardKey = createCardKey(identity);
     const redis =
       config.redisUrl === null
@@ -225,7 +229,12 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     await allowPages(server, config.corsOrigins);
     countAnswers(server, metrics);
     refusals.watch(server);
-    await referenceRoutes(server, { version: VERSION });
+    await referenceRoutes(server, {
+      version: VERSION,
+      payable: payments.open,
+      exampleModel: () => catalog.offers('model')[0]?.service ?? null,
+      publicUrl: config.publicUrl,
+    });
     const ownTunnels = createTunnels({
       server,
       authenticate,
@@ -336,6 +345,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       database,
       admit: pipeline.admit,
       keys,
+      networks: config.chains.map(({ network }) => network),
       now,
     });
     await server.register(pages, { prefix: '/api/v1' });

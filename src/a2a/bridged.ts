@@ -3,6 +3,7 @@ import {
   capCost,
   decodePartsEvents,
   GatewayError,
+  ofGeneration,
   ownerOf,
   KEPT_BYTES_MAX,
   toGatewayError,
@@ -76,7 +77,8 @@ export async function runBridged(deps: BridgedDeps, { service, speaker, name }: 
       const answer = { deps, ask, service, call, contextId, out };
       return await (ask.operation === 'stream' ? streamed(answer) : whole(answer));
     } catch (error) {
-      if (call === null || !asksForMoney(error)) throw error;
+      if (call === null) throw error;
+      if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
       const least = call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate);
       await out.result(await deps.unpaid.unpaid({ ask, service, contextId, taskId: null }, toGatewayError(error), least));
       return null;

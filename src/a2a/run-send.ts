@@ -8,6 +8,7 @@ import {
   MAX_COST_META,
   refuseCapBeside,
   NO_PREFERENCES,
+  ofGeneration,
   ownerOf,
   PaymentNeeded,
   toGatewayError,
@@ -107,7 +108,8 @@ async function run(
     }
     return null;
   } catch (error) {
-    if (call === null || covered || !asksForMoney(error)) throw error;
+    if (call === null || covered) throw error;
+    if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
     const { contextId } = fields;
     const least = call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate) + call.lendable;
     const waiting = { ask, service, contextId: contextId ?? task?.contextId ?? null, taskId: task?.taskId ?? null };

@@ -29,6 +29,7 @@ export {
   type EarningsTotals,
   type TransferRecord,
 } from './account-totals.ts';
+export { findLocks, type FoundLocks, type LockPlace, type LocksAsked } from './account-locks.ts';
 export { audit, type AuditCheck, type AuditOptions, type AuditReport, type AuditTotals } from './audit.ts';
 export { createReceiptSigner, type Jwk, type Receipt, type ReceiptSigner } from './receipt.ts';
 export { expireAll, expireOrphans } from './expire-all.ts';

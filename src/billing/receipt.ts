@@ -5,6 +5,7 @@ import type { MicroUsd } from './money.ts';
 export interface Receipt {
   /** Call id = lock id = generation id. */
   readonly id: string;
+  /** CAIP-10, as `/generation` shows it. */
   readonly account: string;
   readonly provider: string;
   readonly primitive?: string;

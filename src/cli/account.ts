@@ -7,6 +7,7 @@ import { facts, painter, table, type Paint } from './terminal.ts';
 
 interface Account {
   readonly id: string;
+  readonly caip_account_id: string;
   readonly label: string;
   readonly created_at: string | null;
   readonly balance_micro_usdc: number;
@@ -67,7 +68,13 @@ export function accountCommand(): Command {
               ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
               : table(
                   ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
-                  accounts.map((each) => [each.id, each.label, each.balance_usd, usd(each.locked_micro_usdc), (each.created_at ?? '').slice(0, 10)]),
+                  accounts.map((each) => [
+                    each.caip_account_id,
+                    each.label,
+                    each.balance_usd,
+                    usd(each.locked_micro_usdc),
+                    (each.created_at ?? '').slice(0, 10),
+                  ]),
                   paint,
                   ['USD', 'LOCKED'],
                 ),
@@ -104,8 +111,8 @@ export function accountCommand(): Command {
         },
         show: ({ account, amount_micro_usdc, reference, duplicate }) =>
           duplicate
-            ? `${paint('yellow', 'Nothing was added:')} ${reference} was credited before. ${account.id} has ${account.balance_usd} USD.`
-            : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.id}, which now has ${account.balance_usd} USD. Reference: ${reference}`,
+            ? `${paint('yellow', 'Nothing was added:')} ${reference} was credited before. ${account.caip_account_id} has ${account.balance_usd} USD.`
+            : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.caip_account_id}, which now has ${account.balance_usd} USD. Reference: ${reference}`,
       }),
     ),
   );
@@ -115,7 +122,7 @@ export function accountCommand(): Command {
 function describe(account: Account, paint: Paint): string {
   return facts(
     [
-      ['account', account.id],
+      ['account', account.caip_account_id],
       ['label', account.label || '-'],
       ['balance', `${account.balance_usd} USD`],
       ['locked', `${usd(account.locked_micro_usdc)} USD`],

@@ -6,6 +6,7 @@ import { loadAdminKey } from './admin-key.ts';
 import { realPath } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
+import { listeningFacts } from './listening-line.ts';
 import { describeService } from './offer-line.ts';
 import { onDatabase, say } from './target-words.ts';
 import { painter, type Paint } from './terminal.ts';
@@ -33,7 +34,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   if (count !== null) return superviseWorkers(config, { count, configFile: file });
   await runGateway(config, {
     configFile: file,
-    ready: (app, baseUrl) => app.logger.info({ address: baseUrl, models: config.services.length, data: config.dataDir }, 'listening'),
+    ready: (app, baseUrl) => app.logger.info(listeningFacts(config, baseUrl), 'listening'),
     stopping: (app) => app.logger.info('stopping: running calls may finish'),
   });
 }

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { createLogger, type Config } from '#gateway';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
+import { listeningFacts } from './listening-line.ts';
 import { catchSignals } from './signals.ts';
 import { isOurs, SLOT_VARIABLE, type WorkerMessage } from './workers-messages.ts';
 import { createWorkersMetrics } from './workers-metrics.ts';
@@ -112,7 +113,7 @@ export async function superviseWorkers(
     const started = (await start(0)) && (await Promise.all(Array.from({ length: count - 1 }, (_, index) => start(index + 1)))).every(Boolean);
     if (started) {
       announce();
-      logger.info({ address, workers: count, models: config.services.length, data: config.dataDir }, 'listening');
+      logger.info({ ...listeningFacts(config, address), workers: count }, 'listening');
       await stop.requested;
       logger.info({ workers: count }, 'stopping: running calls may finish');
     }

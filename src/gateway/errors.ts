@@ -53,3 +53,26 @@ export class GatewayError extends Error {
     this.body = options.body;
   }
 }
+
+/** Codes of errors after which there is no record of the call: its lock was refused. */
+const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([
+  'insufficient_balance',
+  'insufficient_payment',
+  'payment_expired',
+  'payment_pending',
+  'payment_verification_failed',
+  'escrow_not_setup',
+]);
+
+/** The error of a call that was run, with the header that names its record in `/generation`, so that whoever got no answer can see what it cost. */
+export function ofGeneration(error: GatewayError, callId: string): GatewayError {
+  if (WITHOUT_A_LOCK.has(error.code)) return error;
+  const { code, message, cause, param, retryAfterS, headers, body } = error;
+  return new GatewayError(code, message, {
+    cause,
+    param,
+    retryAfterS,
+    headers: { ...headers, 'x-generation-id': callId },
+    ...(body ? { body } : {}),
+  });
+}

@@ -298,6 +298,8 @@ export function toBillable(call: Call, graceMs: number): Billable {
       ...(call.continues === null ? {} : { continues: call.continues }),
       ...(call.parent === null ? {} : { parent: call.parent }),
       key: call.caller.key?.hash ?? null,
+      // As the wallet signed it: its account is one on every network.
+      ...(call.caller.wallet === null ? {} : { caip10: call.caller.wallet.caip10 }),
       requestId: call.requestId,
       stream: call.stream,
     }),

@@ -1,5 +1,6 @@
 import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv';
 import { GatewayError } from './errors.ts';
+import { mustBe } from './schema-words.ts';
 import { unknownMember } from './unknown-member.ts';
 
 /** The annotation of a schema node that says what would be right, to complete "<field> must be …". */
@@ -38,7 +39,7 @@ function toError(error: ErrorObject): GatewayError {
     return new GatewayError('invalid_request', unknownMember(param, Object.keys(node.properties ?? {})), { param });
   }
   const annotated: unknown = error.parentSchema?.[MUST_BE];
-  const right = typeof annotated === 'string' ? `must be ${annotated}` : (error.message ?? 'is not valid');
+  const right = typeof annotated === 'string' ? `must be ${annotated}` : mustBe(error);
   return new GatewayError('invalid_request', `${at || 'The body'} ${right}, not ${shown(error.data)}`, at ? { param: at } : {});
 }
 

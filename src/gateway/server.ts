@@ -14,6 +14,8 @@ import { parseJson } from './json-guard.ts';
 import { collectMethods } from './methods-of-paths.ts';
 import { answerBeforeTheBody } from './linger.ts';
 import { refusePipelines } from './refuse-pipelines.ts';
+import { MUST_BE } from './schema-check.ts';
+import { mustBe } from './schema-words.ts';
 import { requestIdOf } from './request-id.ts';
 import { asksForTunnel } from './tunnel/upgrade-request.ts';
 import { unknownMember } from './unknown-member.ts';
@@ -65,7 +67,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
 
   // Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and booleans.
   const strict = new Ajv({ strictSchema: false, coerceTypes: false, verbose: true });
-  const coercing = new Ajv({ strictSchema: false, coerceTypes: 'array', useDefaults: true });
+  const coercing = new Ajv({ strictSchema: false, coerceTypes: 'array', useDefaults: true, verbose: true });
   // At a route's first request: most routes of most processes have none, and compiling all takes most of a start.
   server.setValidatorCompiler(({ schema, httpPart }) => {
     let compiled: ValidateFunction | null = null;
@@ -135,14 +137,23 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
 /** A page up to this fits in what the system keeps for a connection. */
 const SMALL_PAGE_BYTES = 64 * 1024;
 
-/** What a route's schema found wrong, without Fastify's words for the part of the request it was in; null where there is no field to name. */
-function describe(problem: NonNullable<FastifyError['validation']>[number] | undefined, param: string): string | null {
-  if (!problem || param === '') return null;
-  const allowed = problem.params['allowedValues'];
-  if (problem.keyword === 'required') return `${param} is required`;
-  if (problem.keyword === 'additionalProperties') return unknownMember(param, membersOf(problem));
-  if (Array.isArray(allowed)) return `${param} must be one of ${allowed.map(String).join(', ')}`;
-  return `${param} ${problem.message ?? 'is not valid'}`;
+type Problem = NonNullable<FastifyError['validation']>[number];
+
+/** What a route's schema found wrong: the field, and what would be right there. */
+function describe(problems: readonly Problem[]): { readonly param: string | undefined; readonly message: string } {
+  const [problem] = problems;
+  if (!problem) return { param: undefined, message: 'The request is not valid' };
+  const { keyword, instancePath, params } = problem;
+  const member = params['missingProperty'] ?? params['additionalProperty'];
+  const names = [...instancePath.split('/').slice(1), ...(member === undefined ? [] : [String(member)])];
+  const param = names.map((name) => printable(name.replaceAll('~1', '/').replaceAll('~0', '~'), 64)).join('.');
+  if (keyword === 'required') return { param, message: `${param} is required` };
+  if (keyword === 'additionalProperties') return { param, message: unknownMember(param, membersOf(problem)) };
+  // Of a field that may be one of several things each is told.
+  const types = problems.filter((one) => one.keyword === 'type' && one.instancePath === instancePath).flatMap((one) => one.params['type']);
+  const annotated: unknown = (problem as { readonly parentSchema?: Readonly<Record<string, unknown>> }).parentSchema?.[MUST_BE];
+  const right = typeof annotated === 'string' ? `must be ${annotated}` : mustBe(keyword === 'type' ? { keyword, params: { type: types } } : problem);
+  return param === '' ? { param: undefined, message: `The body ${right}` } : { param, message: `${param} ${right}` };
 }
 
 /** The members that the object of a problem may have. */
@@ -172,14 +183,8 @@ export function toGatewayError(error: unknown): GatewayError {
   }
   const { code, statusCode, validation, message } = (error ?? {}) as Partial<FastifyError>;
   if (validation) {
-    const first = validation[0];
-    const param =
-      first?.instancePath.replace(/^\//, '').replaceAll('/', '.') ||
-      printable(String(first?.params['missingProperty'] ?? first?.params['additionalProperty'] ?? ''), 64);
-    return new GatewayError('invalid_request', describe(first, param) ?? message ?? 'The request is not valid', {
-      param: param || undefined,
-      cause: error,
-    });
+    const { param, message: words } = describe(validation);
+    return new GatewayError('invalid_request', words, { param, cause: error });
   }
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

@@ -6,12 +6,14 @@ import {
   costOf,
   type Idempotency,
   idempotencyError,
+  ofGeneration,
   ownIdempotencyKey,
   paymentKey,
   type Payments,
   type Pipeline,
   resultText,
   type SettledFrame,
+  toGatewayError,
   wasCharged,
 } from '#gateway';
 import { asksForMoney, toMcpError, worthTelling } from './errors-mcp.ts';
@@ -86,7 +88,7 @@ async function run(deps: AnswerCallDeps, asked: AnsweredCall, answer: Answer, go
     return null;
   } catch (error) {
     const result = call === null ? asked.errorResult?.(error) : await refusalOf(deps, asked, call, error);
-    if (typeof result !== 'string') throw error;
+    if (typeof result !== 'string') throw call === null || asked.free ? error : ofGeneration(toGatewayError(error), call.id);
     answer.end(resultText(asked.message.idText, result), 200);
     return null;
   }

@@ -39,6 +39,12 @@ const ERROR_ANSWER = {
   },
 };
 
+const EVENT_STREAM = {
+  description: 'Messages of the server, as they come.',
+  content: { 'text/event-stream': { schema: { type: 'string', description: 'Events whose `data` is a JSON-RPC message.' } } },
+};
+const ENDED = { description: 'The session is over.', type: 'null' };
+
 const params = {
   type: 'object',
   properties: {
@@ -74,10 +80,16 @@ export function describeRoutes(all: boolean, hide: boolean): Readonly<Record<'po
     },
     get: {
       ...common,
+      response: { 200: EVENT_STREAM, default: ERROR_ANSWER },
       summary: `Listen to a session with ${what}`,
       description: 'The event stream of a session of the revisions before 2026-07-28.',
       headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION },
     },
-    delete: { ...common, summary: `End a session with ${what}`, headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION } },
+    delete: {
+      ...common,
+      response: { 200: ENDED, default: ERROR_ANSWER },
+      summary: `End a session with ${what}`,
+      headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION },
+    },
   };
 }

@@ -1,4 +1,4 @@
-import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
+import type { Cut, MicroUsd, ProviderFlag, ReplyEnd } from '#gateway';
 import { GatewayError } from '#gateway/replies';
 import { claimedCompletion, cutUsage, measureUsage, readUsage, type ChatUsage, type Output, type UsageBounds } from './chat-usage.ts';
 
@@ -7,6 +7,10 @@ export interface ReplyContext extends UsageBounds {
   readonly callId: string;
   /** The name of the service that serves, which replies carry as `model`. */
   readonly service: string;
+  /** Name of the provider that serves, which replies carry as `provider`. */
+  readonly provider: string;
+  /** Micro-USD for 1,000,000 completion tokens. */
+  readonly completionRate: MicroUsd;
   /** Epoch seconds, for replies that do not say when they were made. */
   readonly created: number;
   readonly replyBytesMax: number;
@@ -23,6 +27,8 @@ export interface ChatTail {
   readonly written?: Uint8Array;
   /** The `usage` that `body` gets, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
+  /** The part of the charge that is for completion tokens; default nothing. */
+  readonly completionCost?: MicroUsd;
   /** More of what `usage.cost_details` says. */
   readonly costDetails?: Readonly<Record<string, unknown>>;
   /** Why the reply is not whole, though what came of it is charged; default it is. */
@@ -53,13 +59,13 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
   const nothing = finishReasons.length === 0 && (claimedCompletion(claim) ?? produced.outputBytes) === 0;
   const free = nothing || (errors > 0 && errors >= produced.choices);
   if (produced.overCap && !free) return overCapEnd(context, produced);
-  return toEnd(produced, usage, free ? 'free' : 'complete', false, produced.malformed ? [...usage.flags, 'malformed_reply'] : usage.flags);
+  return toEnd(context, produced, usage, free ? 'free' : 'complete', false, produced.malformed ? [...usage.flags, 'malformed_reply'] : usage.flags);
 }
 
 /** The end of a reply that was cut: by what the provider claimed of it, else by what was counted. Free when nothing was produced. */
 export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
   const usage = cutUsage(produced.claim, context, produced);
-  const end = toEnd(produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
+  const end = toEnd(context, produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
   return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail };
 }
@@ -67,16 +73,24 @@ export function cutEnd(context: ReplyContext, produced: Produced, { reason, mess
 /** The end of a reply that ran past its budget. That is the provider's fault where the cap was sent; else it is a cut, and charged as one. */
 export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd {
   const atLength = { ...produced, finishReasons: ['length'] };
-  if (context.budget.keptBy === 'provider') return toEnd(atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
+  if (context.budget.keptBy === 'provider') return toEnd(context, atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
   const usage = cutUsage(produced.claim, context, produced);
-  return toEnd(atLength, usage, 'cut', usage.estimated, usage.flags);
+  return toEnd(context, atLength, usage, 'cut', usage.estimated, usage.flags);
 }
 
 /** Kept with the call's record: a provider may say a megabyte. */
 const FINISH_REASON_MAX = 64;
 
-function toEnd(produced: Produced, usage: ChatUsage, outcome: ReplyEnd['outcome'], estimated: boolean, flags: readonly ProviderFlag[]): ReplyEnd {
-  const tail: ChatTail = { before: produced.before, body: produced.body, usage: usage.shown };
+function toEnd(
+  { completionRate }: ReplyContext,
+  produced: Produced,
+  usage: ChatUsage,
+  outcome: ReplyEnd['outcome'],
+  estimated: boolean,
+  flags: readonly ProviderFlag[],
+): ReplyEnd {
+  const completionCost = (completionRate * (usage.usage?.completion ?? 0n)) / 1_000_000n;
+  const tail: ChatTail = { before: produced.before, body: produced.body, usage: usage.shown, completionCost };
   const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
   return { usage: usage.usage, outcome, estimated, finishReason, flags, tail };
 }

@@ -123,6 +123,8 @@ export function createChatExchange({ body, size, budgetAt, requestId, created, r
       const context: ReplyContext = {
         callId: this.callId,
         service: offer.service,
+        provider: offer.provider.name,
+        completionRate: offer.price.rates.completion ?? 0n,
         budget,
         size: received,
         created,

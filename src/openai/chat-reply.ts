@@ -172,9 +172,17 @@ function withUsage(settled: SettledFrame, stream: boolean): Record<string, unkno
 const restWithUsage = (settled: SettledFrame, stream: boolean): string => `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
 
 function usageWithCost(settled: SettledFrame, stream: boolean): Record<string, unknown> {
-  const { usage, costDetails } = settled.tail as ChatTail;
+  const { usage, costDetails, completionCost = 0n } = settled.tail as ChatTail;
   const { charged, fee } = settled.settlement;
-  const details: Record<string, unknown> = { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee), ...costDetails };
+  const forCompletion = completionCost < charged ? completionCost : charged;
+  const details: Record<string, unknown> = {
+    charged_usd: formatUsd(charged),
+    fee_usd: formatUsd(fee),
+    // Clients of this shape parse both as numbers and fail without them. Their sum is `cost`.
+    upstream_inference_prompt_cost: toUsdNumber(charged - forCompletion),
+    upstream_inference_completions_cost: toUsdNumber(forCompletion),
+    ...costDetails,
+  };
   // An agent may have made calls of its own, paid from the same lock.
   if (settled.runCost !== undefined) details['run_cost_usd'] = formatUsd(settled.runCost);
   // A stream's headers are long gone, so its receipt comes with its last chunk.

@@ -8,6 +8,7 @@ import {
   keyedRequest,
   newCallId,
   NO_PAYMENTS,
+  ofGeneration,
   ownIdempotencyKey,
   paidCaller,
   paidSink,
@@ -19,6 +20,7 @@ import {
   readPayment,
   requireAdmission,
   tellPayment,
+  toGatewayError,
   withTerms,
   type Caller,
   type Config,
@@ -29,6 +31,7 @@ import {
   type Speakers,
 } from '#gateway';
 import { refuseLookAlikes } from './acted-on.ts';
+import { chatAnswerSchema } from './chat-answer-schema.ts';
 import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
 import { createKeepAlive } from '#gateway';
@@ -95,6 +98,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         bodyLimit: limits.chatBodyBytesMax,
         schema: {
           summary: 'Create a chat completion',
+          operationId: 'createChatCompletion',
           description:
             'Routes the conversation to a provider of the model, locks the estimated cost, and settles by actual use. ' +
             'With `stream` the answer is `text/event-stream`: `data:` frames with `choices[].delta`, the last of which carries `finish_reason` and `usage`, then `data: [DONE]`. ' +
@@ -104,9 +108,9 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
             'Tools of type `mcp` are called by the gateway itself: `usage.cost` is then the sum of all calls, which `usage.cost_details.children` lists.' +
             (payments.open ? PAYABLE : ''),
           tags: ['Chat'],
-          ...(payments.open ? { security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }] } : {}),
           consumes: ['application/json'],
           body: schema,
+          response: { 200: chatAnswerSchema },
         },
         // The body is bytes until the handler parses it, which checks it against the same schema.
         validatorCompiler: () => () => true,
@@ -139,7 +143,14 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         );
         const callId = newCallId();
         const gone = new AbortController();
-        const run = async (sink: ReplySink) => writeChatReply(await open(callId, gone.signal), paidSink(sink, payment), options);
+        const run = async (sink: ReplySink) => {
+          const opened = await open(callId, gone.signal);
+          try {
+            return await writeChatReply(opened, paidSink(sink, payment), options);
+          } catch (error) {
+            throw ofGeneration(toGatewayError(error), opened.about.id);
+          }
+        };
         const key = keyOf(caller, payment, ownKey);
         try {
           if (key === null) await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));

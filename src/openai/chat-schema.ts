@@ -1,4 +1,4 @@
-import { MUST_BE } from '#gateway';
+import { EXAMPLE_MODEL, MUST_BE } from '#gateway';
 
 /**
  * A chat completion request as far as the gateway acts on it or bills by it. forwardedBody says which of the other fields go to a provider.
@@ -163,7 +163,7 @@ export function chatSchema(messagesMax: number) {
     ],
     additionalProperties: true,
     [MUST_BE]: 'a JSON object',
-    examples: [{ model: 'demo/sage', messages: [{ role: 'user', content: 'What is a tollgate?' }] }],
+    examples: [{ model: EXAMPLE_MODEL, messages: [{ role: 'user', content: 'What is a tollgate?' }] }],
     properties: {
       model: {
         ...NAME,

@@ -43,7 +43,7 @@ export interface StreamReaderOptions {
  * for `end` to hand back with the usage that came with it or after it, so that the last chunk carries both exactly once.
  */
 export function createChatStreamReader(context: ReplyContext, options: StreamReaderOptions = {}): ReplyReader {
-  const { callId, service, budget } = context;
+  const { callId, service, provider, budget } = context;
   const bytesMax = outputBytesMax(budget);
   const output = createByteOutput();
   const toolCalls = createToolCallDeltas(callId);
@@ -134,6 +134,9 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
     if (typeof chunk['created'] !== 'number') chunk['created'] = created ?? context.created;
     created ??= chunk['created'] as number;
     chunk['model'] = service;
+    chunk['provider'] = provider;
+    // A text or absent, by the published schema of chunks. A whole reply has null.
+    if (chunk['system_fingerprint'] === null) chunk['system_fingerprint'] = undefined;
   }
 
   function readChoices(chunk: Json, choices: Json[]): { finishing: Set<number>; plainToolCalls: boolean } {
@@ -189,7 +192,7 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
   /** `chunk` does not fit into the `room` that the budget leaves. What fits of its words goes out, and nothing after them. */
   function tooMuchOutput(chunk: Json, room: number): false {
     const choices = cutDeltas(chunk['choices'] as Json[], room);
-    if (choices.length > 0) write({ id: chunk['id'], object: chunk['object'], created: chunk['created'], model: chunk['model'], choices });
+    if (choices.length > 0) write({ id: chunk['id'], object: chunk['object'], created: chunk['created'], model: chunk['model'], provider, choices });
     overCap = true;
     return false;
   }

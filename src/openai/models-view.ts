@@ -1,4 +1,5 @@
 import {
+  slugOf,
   unitUsd,
   viewImagePrice,
   viewModelPrice,
@@ -8,27 +9,44 @@ import {
   type ImagePrice,
   type ModelPrice,
   type Offer,
+  type OfferStatus,
   type Rates,
   type Standings,
   type VideoPrice,
 } from '#gateway';
 import { SUPPORTED_PARAMETERS } from './chat-schema.ts';
 
-/** One entry of `data` of `GET /models`: both shapes of the listing in one object. */
+/** One entry of `data` of `GET /models`: the shapes that several clients expect, in one object. */
 export interface ModelItem {
   readonly id: string;
   readonly object: 'model';
   /** Epoch seconds. */
   readonly created: number;
+  readonly canonical_slug: string;
   readonly owned_by: string;
   readonly name: string;
   readonly display_name: string;
+  readonly description: string;
   readonly providers: readonly ProviderItem[];
   readonly context_length: number;
-  readonly architecture: { readonly input_modalities: readonly string[]; readonly output_modalities: readonly string[] };
+  readonly architecture: Architecture;
   /** USD per token and per image of the cheapest provider, as decimal texts. */
   readonly pricing: { readonly prompt: string; readonly completion: string; readonly image: string };
   readonly supported_parameters: readonly string[];
+  /** Of the cheapest provider. */
+  readonly top_provider: { readonly context_length: number; readonly max_completion_tokens: number | null; readonly is_moderated: boolean };
+  readonly links: { readonly details: string };
+  /** Parsed by other clients, which fail where they are absent. */
+  readonly default_parameters: null;
+  readonly per_request_limits: null;
+  readonly supported_voices: null;
+}
+
+interface Architecture {
+  /** `text+image->text`. */
+  readonly modality: string;
+  readonly input_modalities: readonly string[];
+  readonly output_modalities: readonly string[];
 }
 
 interface ProviderItem {
@@ -65,22 +83,37 @@ export interface VideoModelItem {
 /** The offers of one model service as one entry. `offers` is not empty. */
 export function viewModel(offers: readonly Offer[]): ModelItem {
   const first = offers[0]!;
+  const best = cheapest(offers, ({ prompt = 0n, completion = 0n }) => prompt + completion);
   return {
     id: first.service,
     object: 'model',
     created: createdOf(offers),
+    canonical_slug: first.service,
     owned_by: first.provider.name,
     name: first.service,
     display_name: first.displayName,
+    description: descriptionOf(offers),
     providers: offers.map((offer) => ({ id: offer.provider.id, name: offer.provider.name, pricing: viewModelPrice(offer) })),
     context_length: Math.max(...offers.map((offer) => offer.model?.contextLength ?? 0)),
-    architecture: {
-      input_modalities: union(offers.map((offer) => offer.model?.inputModalities ?? [])),
-      output_modalities: union(offers.map((offer) => offer.model?.outputModalities ?? [])),
-    },
-    pricing: viewUnitPricing(cheapest(offers, ({ prompt = 0n, completion = 0n }) => prompt + completion).price.rates),
+    architecture: viewArchitecture(offers),
+    pricing: viewUnitPricing(best.price.rates),
     supported_parameters: union([SUPPORTED_PARAMETERS, ...offers.map(forwardedBeside)]),
+    top_provider: {
+      context_length: best.model?.contextLength ?? 0,
+      max_completion_tokens: best.model?.maxOutputTokens ?? null,
+      is_moderated: false,
+    },
+    links: { details: `/api/v1/models/${first.service}/endpoints` },
+    default_parameters: null,
+    per_request_limits: null,
+    supported_voices: null,
   };
+}
+
+function viewArchitecture(offers: readonly Offer[]): Architecture {
+  const input = union(offers.map(({ model }) => model?.inputModalities ?? []));
+  const output = union(offers.map(({ model }) => model?.outputModalities ?? []));
+  return { modality: `${input.join('+')}->${output.join('+')}`, input_modalities: input, output_modalities: output };
 }
 
 /** The offers of one image service as one entry. `offers` is not empty. */
@@ -136,7 +169,7 @@ export function viewService(offers: readonly Offer[]): Record<string, unknown> {
     owned_by: first.provider.name,
     name: first.service,
     display_name: first.displayName,
-    description: offers.find(({ description }) => description !== '')?.description ?? '',
+    description: descriptionOf(offers),
     providers: offers.map((offer) => offer.provider.name),
     pricing: viewPrice(first),
   };
@@ -150,26 +183,46 @@ export function viewEndpoints(offers: readonly Offer[], standings: Standings): R
       id: model.id,
       name: model.display_name,
       created: model.created,
-      description: offers.find(({ description }) => description !== '')?.description ?? '',
-      architecture: model.architecture,
+      description: model.description,
+      // Tokenizers and prompt formats are not known here.
+      architecture: { ...model.architecture, tokenizer: null, instruct_type: null },
       endpoints: offers.map((offer) => viewEndpoint(offer, standings)),
     },
   };
 }
 
+/** One offer of a model. `status` is a number for other clients; in words it is `health`. What is not measured is null. */
 function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
+  const { status: health, ...standing } = viewStanding(offer, standings);
   return {
+    tag: slugOf(offer.provider.name),
+    model_id: offer.service,
+    model_name: offer.displayName,
     name: `${offer.provider.name} | ${offer.service}`,
     provider_name: offer.provider.name,
     provider_id: offer.provider.id,
     context_length: offer.model?.contextLength ?? 0,
     max_completion_tokens: offer.model?.maxOutputTokens ?? null,
+    max_prompt_tokens: null,
+    quantization: null,
     pricing: viewUnitPricing(offer.price.rates),
-    ...viewStanding(offer, standings),
+    status: STATUS_NUMBERS[health],
+    health,
+    ...standing,
+    latency_last_30m: null,
+    throughput_last_30m: null,
+    uptime_last_5m: null,
+    uptime_last_30m: null,
+    uptime_last_1d: null,
+    supports_implicit_caching: false,
+    supports_tool_choice: { auto: true, none: true, required: true, function: true },
     supported_parameters: union([SUPPORTED_PARAMETERS, forwardedBeside(offer)]),
     ...(offer.model?.hiddenReasoning ? { hidden_reasoning_tokens: offer.model.hiddenReasoning } : {}),
   };
 }
+
+/** 0 can be called; below it cannot at the moment. */
+export const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = { healthy: 0, cooling_down: -1, away: -2 };
 
 /** Fields that an offer lists by name. */
 function forwardedBeside({ model }: Offer): readonly string[] {
@@ -183,5 +236,6 @@ function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
 
 const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>
   offers.reduce((best, offer) => (amount(offer.price.rates) < amount(best.price.rates) ? offer : best));
+const descriptionOf = (offers: readonly Offer[]) => offers.find(({ description }) => description !== '')?.description ?? '';
 const createdOf = (offers: readonly Offer[]) => Math.floor(Math.min(...offers.map((offer) => offer.createdAt)) / 1000);
 const union = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())];

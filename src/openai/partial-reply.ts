@@ -15,7 +15,7 @@ const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]
  * What there is of a completion in one piece that was cut, or that has more structure than is parsed: its texts, as far as they came, each as a choice that
  * ended by its length, and its claim where that came. A key inside a text has its quotes escaped, so that it is not taken for one.
  */
-export function partialReply({ callId, created, service, budget }: ReplyContext, bytes: Buffer): Produced {
+export function partialReply({ callId, created, service, provider, budget }: ReplyContext, bytes: Buffer): Produced {
   const texts: string[] = [];
   let room = outputBytesMax(budget);
   let outputBytes = 0;
@@ -37,7 +37,7 @@ export function partialReply({ callId, created, service, budget }: ReplyContext,
     message: { role: 'assistant', content },
     finish_reason: 'length',
   }));
-  const body = { id: callId, object: 'chat.completion', created, model: service, choices };
+  const body = { id: callId, object: 'chat.completion', created, model: service, provider, system_fingerprint: null, choices };
   return {
     body,
     before: null,

@@ -63,9 +63,11 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   reply['object'] = 'chat.completion';
   if (typeof reply['created'] !== 'number') reply['created'] = context.created;
   reply['model'] = context.service;
+  reply['provider'] = context.provider;
+  reply['system_fingerprint'] ??= null;
   const cut = cutChoices(choices as Json[], outputBytes, context.budget);
-  const { id, object, created, model } = reply;
-  const body = cut === null ? reply : { id, object, created, model, choices: cut };
+  const { id, object, created, model, provider, system_fingerprint } = reply;
+  const body = cut === null ? reply : { id, object, created, model, provider, system_fingerprint, choices: cut };
   return {
     body,
     before: null,
@@ -86,5 +88,7 @@ export function asChunk(produced: Produced): Produced {
     const indexed = Array.isArray(calls) ? { tool_calls: (calls as Json[]).map((call, index) => ({ index, ...call })) } : {};
     return { ...choice, delta: { ...delta, ...indexed } };
   });
-  return { ...produced, body: { ...produced.body, object: 'chat.completion.chunk', choices } };
+  const { system_fingerprint: fingerprint, ...body } = produced.body;
+  const known = fingerprint === null ? {} : { system_fingerprint: fingerprint };
+  return { ...produced, body: { ...body, ...known, object: 'chat.completion.chunk', choices } };
 }

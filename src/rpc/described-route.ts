@@ -1,4 +1,5 @@
 import type { FastifySchema } from 'fastify';
+import { EXAMPLE_MODEL } from '#gateway';
 
 const POST =
   'One request, or a batch of up to 50. `rpc.discover` answers with the OpenRPC document of all methods: `models/list`, `chat/completions`, `tools/call`, ' +
@@ -20,7 +21,7 @@ const example = {
   jsonrpc: '2.0',
   id: 1,
   method: 'chat/completions',
-  params: { model: 'demo/sage', messages: [{ role: 'user', content: 'Hello' }] },
+  params: { model: EXAMPLE_MODEL, messages: [{ role: 'user', content: 'Hello' }] },
 };
 
 /** What the reference says of the endpoint. It describes and does not validate. */

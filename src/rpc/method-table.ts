@@ -7,6 +7,8 @@ const TEXT = { type: 'string' };
 /** Every method that a door of this gateway answers, where the server has that door. */
 const METHODS: readonly Method[] = [
   page({ name: 'models/list', summary: 'List models', open: true }, '/models'),
+  page({ name: 'models/count', summary: 'Count models', open: true }, '/models/count'),
+  page({ name: 'models/user', summary: 'List what your key may call' }, '/models/user'),
   pageOf(
     { name: 'models/endpoints', summary: 'Show who offers a model', open: true },
     { before: '/models/', after: '/endpoints' },
@@ -45,6 +47,7 @@ const METHODS: readonly Method[] = [
   page({ name: 'account/balance', summary: 'Show your balance' }, '/session/balance'),
   page({ name: 'account/credits', summary: 'Show your credits' }, '/credits'),
   page({ name: 'account/key', summary: 'Show the key that you use' }, '/key'),
+  page({ name: 'generations/list', summary: 'List your calls' }, '/generations'),
   page({ name: 'generation/get', summary: 'Show one call and its money' }, '/generation'),
 ];
 

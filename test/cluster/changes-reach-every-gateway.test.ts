@@ -47,7 +47,7 @@ test.each(Array.from({ length: ROUNDS }, (_, round) => round))('round %i', async
   const wallet = round % 2 === 0 ? solanaWallet() : evmWallet();
   const name = `model/${round}`;
   const prices = async (origin: string) => (await endpointsOf(origin, name)).map(({ pricing }) => Number(pricing.prompt) * 1e6);
-  const statuses = async (origin: string) => (await endpointsOf(origin, name)).map(({ status }) => status);
+  const statuses = async (origin: string) => (await endpointsOf(origin, name)).map(({ health }) => health);
   const everywhere = async (is: (origin: string) => Promise<boolean>) => (await Promise.all(origins.map(is))).every(Boolean);
 
   // From the moment that its proxy is told that it is registered.

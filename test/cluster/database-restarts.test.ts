@@ -117,9 +117,9 @@ test('who dials in and who leaves while it is gone is known everywhere once it i
   expect(comer.lines.some(({ msg }) => msg === 'ready: calls can come')).toBe(false);
   await postgres.restart();
   const backMs = await until(async () => {
-    const away = await Promise.all(origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ status }) => status === 'away')));
+    const away = await Promise.all(origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ health }) => health === 'away')));
     const there = await Promise.all(
-      origins.map(async (origin) => (await endpointsOf(origin, 'model/11')).some(({ status }) => status === 'healthy')),
+      origins.map(async (origin) => (await endpointsOf(origin, 'model/11')).some(({ health }) => health === 'healthy')),
     );
     return [...away, ...there].every(Boolean);
   }, 'both are known');

@@ -53,7 +53,7 @@ test('its calls are served by others, and it is taken back when it wakes', { tim
     const frozenAt = performance.now();
     // Sent into the tunnel of the gateway that sleeps.
     const waiting = Array.from({ length: 5 }, () => call(other));
-    const away = async () => (await endpointsOf(other.baseUrl, 'model/both')).some(({ status }) => status === 'away');
+    const away = async () => (await endpointsOf(other.baseUrl, 'model/both')).some(({ health }) => health === 'away');
     await until(away, 'its lease has ended');
     const awayMs = performance.now() - frozenAt;
     expect(awayMs).toBeLessThan(LEASE_MS + SLACK_MS);
@@ -70,7 +70,7 @@ test('its calls are served by others, and it is taken back when it wakes', { tim
     process.kill(frozen.pid, 'SIGCONT');
   }
   expect(await reachable([other.baseUrl, frozen.baseUrl], 'model/both')).toBeLessThan(5_000);
-  const back = await until(async () => (await endpointsOf(other.baseUrl, 'model/both')).every(({ status }) => status !== 'away'), 'it is taken back');
+  const back = await until(async () => (await endpointsOf(other.baseUrl, 'model/both')).every(({ health }) => health !== 'away'), 'it is taken back');
   console.log(`  back after ${Math.round(back)} ms`);
   expect((await call(frozen)).status).toBe(200);
   const { data } = (await other.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };

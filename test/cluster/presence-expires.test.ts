@@ -59,7 +59,7 @@ test('calls fail over at once, or end free; after its lease every gateway says t
     expect(alone.ms).toBeLessThan(2_500);
   }
   for (const gateway of others) {
-    const away = async () => (await endpointsOf(gateway.baseUrl, 'model/alone')).every(({ status }) => status === 'away');
+    const away = async () => (await endpointsOf(gateway.baseUrl, 'model/alone')).every(({ health }) => health === 'away');
     await until(away, 'its lease has ended');
   }
   const ms = performance.now() - killedAt;

@@ -137,7 +137,7 @@ async function expectPresenceIsKnown(name: string): Promise<void> {
   });
   expect(await reachable([gateways[0].origin], `model/${name}`)).toBeLessThan(1_000);
   await other.close();
-  const away = async () => (await endpointsOf(gateways[0].origin, `model/${name}`)).every(({ status }) => status === 'away');
+  const away = async () => (await endpointsOf(gateways[0].origin, `model/${name}`)).every(({ health }) => health === 'away');
   expect(await until(away, 'it is known to be away')).toBeLessThan(1_000);
 }
 

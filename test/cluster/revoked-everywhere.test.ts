@@ -66,7 +66,7 @@ test('a provider that dialled in with the key is gone everywhere', async () => {
     'tunnel/model',
   );
   expect(await first.app.keys.delete(account, hash)).toBe(true);
-  const gone = async ({ origin }: Spine) => (await endpointsOf(origin, 'tunnel/model')).every(({ status }) => status === 'away');
+  const gone = async ({ origin }: Spine) => (await endpointsOf(origin, 'tunnel/model')).every(({ health }) => health === 'away');
   const ms = await until(async () => (await Promise.all(cluster.gateways.map(gone))).every(Boolean), 'it is away everywhere');
   console.log(`  the provider of a deleted key is away after ${Math.round(ms)} ms`);
   expect(ms).toBeLessThan(TUNNEL_WITHIN_MS);

@@ -36,12 +36,19 @@ describe('a chat call in one piece', () => {
       object: 'chat.completion',
       created: 5,
       model: 'acme/small',
+      provider: 'acme',
+      system_fingerprint: null,
       choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: 'stop' }],
       usage: {
         ...USAGE,
         prompt_tokens_details: { cached_tokens: 1 },
         cost: 0.000123,
-        cost_details: { charged_usd: '0.000123', fee_usd: '0.000003' },
+        cost_details: {
+          charged_usd: '0.000123',
+          fee_usd: '0.000003',
+          upstream_inference_prompt_cost: 0.000113,
+          upstream_inference_completions_cost: 0.00001,
+        },
       },
     });
     expect(gateway.state.upstream[0]!.headers['x-request-id']).toBe('mine-1');
@@ -77,8 +84,19 @@ describe('a chat call as a stream', () => {
       object: 'chat.completion.chunk',
       created: 1_700_000_000,
       model: 'acme/small',
+      provider: 'acme',
       choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
-      usage: { ...USAGE, cost: 0.000123, cost_details: { charged_usd: '0.000123', fee_usd: '0.000003', receipt: 'a.b.c' } },
+      usage: {
+        ...USAGE,
+        cost: 0.000123,
+        cost_details: {
+          charged_usd: '0.000123',
+          fee_usd: '0.000003',
+          upstream_inference_prompt_cost: 0.000113,
+          upstream_inference_completions_cost: 0.00001,
+          receipt: 'a.b.c',
+        },
+      },
     });
   });
 });

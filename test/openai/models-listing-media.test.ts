@@ -26,13 +26,14 @@ function mediaOffer(
   };
 }
 
-async function list(offers: readonly Offer[]) {
+async function list(offers: readonly Offer[], url = '/models?type=all') {
   const catalog = createCatalog();
   catalog.replace('test', offers);
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const health = { available: () => true, stats: () => Promise.reject(new Error('not asked for')) as never, compliance: () => 1 };
-  await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null }, now: Date.now }));
-  return (await server.inject({ url: '/models?type=all' })).json<{
+  const admit = async () => Promise.reject(new Error('the pages of this test are public'));
+  await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null }, admit, now: Date.now }));
+  return (await server.inject({ url })).json<{
     image_models: unknown[];
     video_models: unknown[];
     agents: unknown[];
@@ -96,7 +97,7 @@ it.each([
 it('agents and tools say what they do and what they cost', async () => {
   const agent = { ...mediaOffer('agent', 'p', { call: 0.2 }, {}), media: null, description: 'Researches.' };
   const tool = { ...mediaOffer('tool', 'p', { call: 0.1 }, {}, { deep: { call: 0.5 } }), media: null };
-  const { agents, tools } = await list([agent, tool]);
+  const { agents, tools } = await list([agent, tool], '/models');
   expect(agents).toMatchObject([
     { id: 'acme/art', object: 'agent', description: 'Researches.', providers: ['p'], pricing: { per_call: 0.2, prompt: null, completion: null } },
   ]);

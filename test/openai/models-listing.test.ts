@@ -30,17 +30,20 @@ const offers: readonly Offer[] = [
 
 const catalog = createCatalog();
 catalog.replace('test', offers);
+const admit = async () => Promise.reject(new Error('the pages of this test are public'));
 const server = createServer({ limits: LIMITS, onError: () => {} });
 const health = { available: (offer: Offer) => offer.provider.name !== 'dear', stats: () => stats, compliance: () => 0.5 };
 const connected = new Set<string>();
 const registry = { locate: (provider: string) => (connected.has(provider) ? ({ kind: 'here', connection: 'x' } as const) : null) };
-const ready = server.register(modelsRoutes({ catalog, health, registry, now: Date.now }), { prefix: '/api/v1' });
+const ready = server.register(modelsRoutes({ catalog, health, registry, admit, now: Date.now }), { prefix: '/api/v1' });
 afterEach(() => catalog.replace('test', offers));
 
 const get = async (path: string, headers: Record<string, string> = {}) => {
   await ready;
   return server.inject({ url: `/api/v1${path}`, headers });
 };
+
+const LISTS = ['data', 'agents', 'image_models', 'video_models', 'tools'];
 
 describe('the listing of models', () => {
   it('serves both shapes in one entry, without a credential', async () => {
@@ -53,24 +56,33 @@ describe('the listing of models', () => {
           id: 'acme/small',
           object: 'model',
           created: 1_800_000_005,
+          canonical_slug: 'acme/small',
           owned_by: 'dear',
           name: 'acme/small',
           display_name: 'dear acme/small',
+          description: '',
           providers: [
             { id: 'dear-key', name: 'dear', pricing: { prompt: 3, completion: 15, image: 0.001 } },
             { id: 'cheap-key', name: 'cheap', pricing: { prompt: 0.15, completion: 0.6, image: null } },
           ],
           context_length: 200_000,
-          architecture: { input_modalities: ['text', 'image'], output_modalities: ['text'] },
+          architecture: { modality: 'text+image->text', input_modalities: ['text', 'image'], output_modalities: ['text'] },
           pricing: { prompt: '0.00000015', completion: '0.0000006', image: '0' },
           supported_parameters: expect.arrayContaining(['max_tokens', 'temperature', 'tools']),
+          top_provider: { context_length: 8192, max_completion_tokens: 1000, is_moderated: false },
+          links: { details: '/api/v1/models/acme/small/endpoints' },
+          default_parameters: null,
+          per_request_limits: null,
+          supported_voices: null,
         },
         expect.objectContaining({ id: 'plain', pricing: { prompt: '0', completion: '0', image: '0' } }),
       ],
-      agents: [],
+      total_count: 2,
+      links: { next: null },
+      agents: [expect.objectContaining({ id: 'acme/agent', object: 'agent' })],
       image_models: [],
       video_models: [],
-      tools: [],
+      tools: [expect.objectContaining({ id: 'acme/tool', object: 'tool' })],
     });
   });
 
@@ -89,25 +101,48 @@ describe('the listing of models', () => {
   });
 
   it.each([
-    ['', ['data']],
+    ['', ['data', 'agents', 'tools']],
     ['?type=chat', ['data']],
     ['?type=image', ['image_models']],
     ['?type=video', []],
-    ['?type=all', ['data', 'agents', 'image_models', 'tools']],
+    ['?type=all', ['data', 'image_models']],
     ['?filter=models', ['data']],
-    ['?filter=agents', ['agents']],
+    ['?filter=agents', ['agents', 'tools']],
     ['?type=all&filter=models', ['data', 'image_models']],
-    ['?type=all&filter=agents', ['agents']],
+    ['?type=all&filter=agents', ['agents', 'tools']],
   ])('fills with %s only %j', async (query, filled) => {
     const body = (await get(`/models${query}`)).json<Record<string, unknown[]>>();
-    expect(Object.keys(body).filter((key) => key !== 'object' && body[key]!.length > 0)).toEqual(filled);
-    expect(Object.keys(body)).toEqual(['object', 'data', 'agents', 'image_models', 'video_models', 'tools']);
+    expect(LISTS.filter((key) => body[key]!.length > 0)).toEqual(filled);
   });
 
   it.each(['?type=music', '?filter=tools', '?type=', '?type=chat&type=all'])('refuses %s', async (query) => {
     const response = await get(`/models${query}`);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ error: { type: 'invalid_request', code: 400 } });
+  });
+
+  it('is given a page at a time to who asks for it', async () => {
+    const page = async (query: string) =>
+      (await get(`/models${query}`)).json<{ data: { id: string }[]; total_count: number; links: { next: string | null } }>();
+    const first = await page('?type=chat&limit=1');
+    expect([first.data.map(({ id }) => id), first.total_count, first.links.next]).toEqual([
+      ['acme/small'],
+      2,
+      '/api/v1/models?type=chat&offset=1&limit=1',
+    ]);
+    const last = await page(first.links.next!.slice('/api/v1/models'.length));
+    expect([last.data.map(({ id }) => id), last.links.next]).toEqual([['plain'], null]);
+    expect((await page('?offset=9')).data).toEqual([]);
+    for (const query of ['?limit=0', '?limit=x', '?offset=-1']) expect((await get(`/models${query}`)).statusCode).toBe(400);
+  });
+
+  it('is counted', async () => {
+    for (const [query, count] of [
+      ['', 2],
+      ['?type=all', 2],
+      ['?type=image', 0],
+    ] as const)
+      expect((await get(`/models/count${query}`)).json()).toEqual({ data: { count } });
   });
 
   it('is not sent again to who has it, and changes with the offers', async () => {
@@ -125,6 +160,7 @@ describe('one model', () => {
     const [entry] = (await get('/models')).json<{ data: unknown[] }>().data;
     expect((await get('/models/acme/small')).json()).toEqual(entry);
     expect((await get('/models/acme%2Fsmall')).json()).toEqual(entry);
+    expect((await get('/model/acme/small')).json()).toEqual({ data: entry });
   });
 
   it('shows who offers it, and how well', async () => {
@@ -142,7 +178,8 @@ describe('one model', () => {
         context_length: 200_000,
         max_completion_tokens: 1000,
         pricing: { prompt: '0.000003', completion: '0.000015', image: '0.001' },
-        status: 'cooling_down',
+        status: -1,
+        health: 'cooling_down',
         uptime_last_1h: 0.75,
         latency: { p50: 10, p95: 20 },
         throughput: { p50: 90 },
@@ -150,7 +187,7 @@ describe('one model', () => {
         flags: { usage_missing: 2 },
         compliance: 0.5,
       },
-      { provider_name: 'cheap', status: 'healthy', context_length: 8192 },
+      { provider_name: 'cheap', status: 0, health: 'healthy', context_length: 8192 },
     ]);
     expect((await get('/models/plain/endpoints')).json()).toMatchObject({ data: { id: 'plain' } });
   });
@@ -159,10 +196,12 @@ describe('one model', () => {
     const [, cheap] = offers;
     catalog.replace('test', [{ ...cheap!, endpoint: { kind: 'tunnel', provider: 'cheap-key', basePath: '/model/acme%2Fsmall' } }]);
     const status = async () =>
-      (await get('/models/acme/small/endpoints')).json<{ data: { endpoints: { status: string }[] } }>().data.endpoints.map((one) => one.status);
-    expect(await status()).toEqual(['away']);
+      (await get('/models/acme/small/endpoints'))
+        .json<{ data: { endpoints: { status: number; health: string }[] } }>()
+        .data.endpoints.map((one) => [one.status, one.health]);
+    expect(await status()).toEqual([[-2, 'away']]);
     connected.add('cheap-key');
-    expect(await status()).toEqual(['healthy']);
+    expect(await status()).toEqual([[0, 'healthy']]);
   });
 
   it('is not sent again to who has it', async () => {

@@ -87,6 +87,8 @@ describe('a whole reply that ran past its cap', () => {
       object: 'chat.completion',
       created: 1,
       model: 'acme/small',
+      provider: 'Acme',
+      system_fingerprint: null,
       choices: [{ index: 0, message: { role: 'assistant', content: '汉'.repeat(42), reasoning: 'xx' }, finish_reason: 'length' }],
     });
   });

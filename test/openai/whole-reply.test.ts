@@ -53,6 +53,8 @@ describe('a reply in one piece', () => {
       object: 'chat.completion',
       created: CONTEXT.created,
       model: 'acme/small',
+      provider: 'Acme',
+      system_fingerprint: null,
     });
     expect(tail!.usage).toEqual({ prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 });
     expect(end!.flags).toEqual([]);

@@ -11,7 +11,7 @@ let server: FastifyInstance;
 beforeAll(async () => {
   const config = loadConfig({ file: 'none.toml', text: '', env: { TOLLGATE_ADMIN_KEY: 'admin-key-of-the-tests-0123456789' }, mode: 'production' });
   server = createServer({ limits: config.limits, onError: () => {} });
-  await referenceRoutes(server, { version: '1' });
+  await referenceRoutes(server, { payable: false, exampleModel: () => null, publicUrl: null, version: '1' });
   const pipeline = { visitor: async (_headers: object, address: string) => anonymousAt(address), count: async () => {} };
   const deps = { inject: server.inject.bind(server), hasRoute: server.hasRoute.bind(server), pipeline, config, version: '1', onError: () => {} };
   await server.register(rpcRoutes(deps), { prefix: '/api/v1' });

@@ -16,7 +16,7 @@ test('80 at once, in whatever batches; what is over is refused one by one', asyn
   const alone = await world.post(request('x', 'account/key'), bearer(key));
   expect(alone.status).toBe(429);
   expect(alone.headers.get('retry-after')).toBe('1');
-  expect(alone.headers.get('x-ratelimit-limit-requests')).toBe('80');
+  expect(alone.headers.get('x-ratelimit-limit-requests')).toBe('60');
   expect(await alone.json()).toMatchObject({
     id: 'x',
     error: { code: -32016, data: { type: 'rate_limit_exceeded', retry_after_s: 1, status: 429 } },

@@ -110,7 +110,7 @@ test('every schema compiles, and what is described is what is taken', () => {
   expect(ajv.validate(model.schema, ask('x').model)).toBe(true);
   expect(ajv.validate(model.schema, 7)).toBe(false);
   expect(named('chat/completions').params.map(({ name }) => name)).not.toContain('stream');
-  expect(named('models/list').params.map(({ name }) => name)).toEqual(['type', 'filter']);
+  expect(named('models/list').params.map(({ name }) => name)).toEqual(['type', 'filter', 'offset', 'limit', 'after_id', 'before_id']);
   expect(named('generation/get').params).toMatchObject([{ name: 'id', required: true }]);
   expect(named('account/balance').result.schema).toMatchObject({ required: ['caip_account_id', 'balance_micro_usdc', 'balance_usd'] });
 });
@@ -137,6 +137,9 @@ test('what is listed is there, and what is there is listed', async () => {
     'account/credits',
     'account/key',
     'generation/get',
+    'generations/list',
+    'models/count',
+    'models/user',
     'providers/list',
     'ping',
     'rpc.discover',

@@ -67,7 +67,8 @@ describe('generation', () => {
       provider_name: 'Test',
       request_id: 'mine-9',
       streamed: false,
-      usage: { prompt: call.promptTokens, completion: 9 },
+      usage: cost / 1e6,
+      usage_details: { prompt: call.promptTokens, completion: 9 },
       tokens_prompt: call.promptTokens,
       tokens_completion: 9,
       total_cost: cost / 1e6,
@@ -164,7 +165,7 @@ describe('keys', () => {
     expect((await spine.get('/key', bearer(key))).status).toBe(200);
 
     const gone = await send('DELETE', `/keys/${data.hash}`);
-    expect(await gone.json()).toEqual({ data: { hash: data.hash, deleted: true } });
+    expect(await gone.json()).toEqual({ deleted: true, data: { hash: data.hash, deleted: true } });
     expect((await spine.get('/key', bearer(key))).status).toBe(401);
     expect((await send('DELETE', `/keys/${data.hash}`)).status).toBe(404);
     expect((await send('PATCH', `/keys/${data.hash}`, { name: 'x' })).status).toBe(404);
@@ -219,6 +220,6 @@ describe('keys', () => {
   });
 
   test('/key tells the rate', async () => {
-    expect((await json('/key')).data).toMatchObject({ rate_limit: { requests: 2_000_000, tokens: expect.any(Number) as number } });
+    expect((await json('/key')).data).toMatchObject({ rate_limit: { requests: 1_000_000, tokens: expect.any(Number) as number } });
   });
 });

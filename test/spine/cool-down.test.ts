@@ -34,9 +34,9 @@ const servedBy = async (more: object = {}) => {
 };
 const statusOf = async (provider: string) => {
   const { data } = (await (await spine.get('/models/test/model/endpoints')).json()) as {
-    data: { endpoints: { provider_name: string; status: string }[] };
+    data: { endpoints: { provider_name: string; health: string }[] };
   };
-  return data.endpoints.find((endpoint) => endpoint.provider_name === provider)!.status;
+  return data.endpoints.find((endpoint) => endpoint.provider_name === provider)!.health;
 };
 
 test('a failed provider is passed over until its cool-down is over, then tried by one call, and is back when that succeeds', async () => {

@@ -28,7 +28,7 @@ const list = async (query = '') => (await (await get(`/models${query}`)).json())
 
 test('the superset shape', async () => {
   const listing = await list();
-  expect(Object.keys(listing).sort()).toEqual(['agents', 'data', 'image_models', 'object', 'tools', 'video_models']);
+  expect(Object.keys(listing).sort()).toEqual(['agents', 'data', 'image_models', 'links', 'object', 'tools', 'total_count', 'video_models']);
   expect(listing.object).toBe('list');
   expect(listing.data.map((item) => item['id'])).toEqual(['author/family/deep:v2', 'plain', 'test/model']);
   const item = listing.data.at(-1)!;
@@ -39,7 +39,7 @@ test('the superset shape', async () => {
     display_name: 'Test: Model',
     owned_by: 'Test',
     context_length: 200_000,
-    architecture: { input_modalities: ['text', 'image'], output_modalities: ['text'] },
+    architecture: { modality: 'text+image->text', input_modalities: ['text', 'image'], output_modalities: ['text'] },
     // USD per token of the cheapest, as text.
     pricing: { prompt: '0.000001', completion: '0.000002', image: '0.001' },
   });
@@ -106,11 +106,12 @@ test('one model, and who serves it', async () => {
     expect(item.id).toBe(decodeURIComponent(name));
     const response = await get(`/models/${name}/endpoints`);
     expect(response.status).toBe(200);
-    const { data } = (await response.json()) as { data: { id: string; endpoints: { provider_name: string; status: string }[] } };
+    const { data } = (await response.json()) as { data: { id: string; endpoints: { provider_name: string; status: number }[] } };
     expect(data.id).toBe(decodeURIComponent(name));
     expect(data.endpoints.length).toBe(item.id === 'test/model' ? 2 : 1);
     expect(data.endpoints[0]).toMatchObject({
-      status: 'healthy',
+      status: 0,
+      health: 'healthy',
       context_length: expect.any(Number) as number,
       pricing: { prompt: expect.any(String) as string },
     });

@@ -18,7 +18,7 @@ const PUBLIC: readonly RegExp[] = [
   /^\/a2a\/~push\/\*$/,
   // Each entry is refused by the door that it asks for.
   /^\/api\/v1\/rpc$/,
-  /^\/api\/v1\/(ping|auth\/nonce|payments\/chains|models|models\/\*|providers|providers\/:id|tools|agents|agents\/\*)$/,
+  /^\/api\/v1\/(ping|auth\/nonce|payments\/chains|models|models\/count|models\/\*|models\/:author\/:slug\/endpoints|model\/:author\/:slug|providers|providers\/:id|tools|agents|agents\/\*)$/,
 ];
 /** Where proxies dial in: a request that is no dial is told so, whoever sends it. */
 const isTunnel = ({ path }: Route) => path === '/api/v1/provider/tunnel';

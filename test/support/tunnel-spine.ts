@@ -36,7 +36,7 @@ export interface SupplyOptions {
 export interface EndpointEntry {
   readonly provider_id: string;
   readonly provider_name: string;
-  readonly status: string;
+  readonly health: string;
   readonly uptime_last_1h: number | null;
   readonly requests: number;
   readonly flags: Readonly<Record<string, number>>;

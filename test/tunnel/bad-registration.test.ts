@@ -74,7 +74,7 @@ test('a bad first registration leaves an older connection of the provider where 
   await response.text();
   expect(upstream.log).toHaveLength(1);
   expect(proxy.lines.filter(({ level }) => level === 'error')).toEqual([]);
-  expect(await world.endpoints()).toMatchObject([{ provider_id: wallet.providerId, status: 'healthy' }]);
+  expect(await world.endpoints()).toMatchObject([{ provider_id: wallet.providerId, health: 'healthy' }]);
 });
 
 test('a provider that never registered well is not listed at all', async () => {

@@ -32,8 +32,8 @@ for (const stream of [false, true])
     expect(await spine.locks()).toEqual([id]);
     expect([first.upstream.log.length, second.upstream.log.length]).toEqual([1, 1]);
     const stands = await world.endpoints();
-    expect(stands?.find(({ provider_name: name }) => name === 'First')).toMatchObject({ status: 'away', uptime_last_1h: 0 });
-    expect(stands?.find(({ provider_name: name }) => name === 'Second')).toMatchObject({ status: 'healthy', uptime_last_1h: 1 });
+    expect(stands?.find(({ provider_name: name }) => name === 'First')).toMatchObject({ health: 'away', uptime_last_1h: 0 });
+    expect(stands?.find(({ provider_name: name }) => name === 'Second')).toMatchObject({ health: 'healthy', uptime_last_1h: 1 });
   });
 
 test('a reply that is not streamed and has half arrived is had from the next provider', async () => {

@@ -40,7 +40,7 @@ test('a stream ends with one error frame, is not charged, and its provider stand
     expect(generation.entries.map(({ type }) => type).sort()).toEqual(['lock', 'refund']);
   }
   expect((await spine.balance()).available).toBe(100_000_000n);
-  expect(await world.endpoints()).toMatchObject([{ provider_id: process.id, status: 'away', requests: 5, uptime_last_1h: 0 }]);
+  expect(await world.endpoints()).toMatchObject([{ provider_id: process.id, health: 'away', requests: 5, uptime_last_1h: 0 }]);
   const own = await world.ownPage('/services', process.wallet);
   expect(own).toMatchObject({ connected: false, services: [{ status: 'away', last_hour: { requests: 5, failures: 5 } }] });
   // Its upstream learns that nobody is there to read.
@@ -54,7 +54,7 @@ test('a stream ends with one error frame, is not charged, and its provider stand
     services: offeredModel({ url: upstream.url, provider: 'Mortal' }),
   });
   onTestFinished(() => again.stop());
-  await until(async () => (await world.endpoints())?.[0]?.status === 'healthy');
+  await until(async () => (await world.endpoints())?.[0]?.health === 'healthy');
   const reply = await spine.post('/chat/completions', askTunnel('hello'));
   expect(reply.status).toBe(200);
   await reply.text();

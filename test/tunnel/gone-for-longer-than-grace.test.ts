@@ -22,7 +22,7 @@ test('it is listed as away, cannot be called, and vanishes after the grace time;
 
   goes.proxy.kill();
   const goneAt = performance.now();
-  await until(async () => (await world.endpoints())?.some(({ status }) => status === 'away') ?? false);
+  await until(async () => (await world.endpoints())?.some(({ health }) => health === 'away') ?? false);
   // In its grace time.
   expect(await listed(world)).toEqual(['Goes', 'Stays']);
   const pinned = await call(goes.pinned);

@@ -53,7 +53,7 @@ test('so does a routed call that nobody else serves', async () => {
   const { spine } = world;
   const only = await world.supply('Only');
   only.proxy.kill();
-  await until(async () => (await world.endpoints())?.[0]?.status === 'away');
+  await until(async () => (await world.endpoints())?.[0]?.health === 'away');
   const asked = spine.post('/chat/completions', askTunnel('hello'));
   await waits(world);
   await world.supply('Only', { wallet: only.proxy.wallet, upstream: only.upstream });
@@ -65,7 +65,7 @@ test('a routed call waits for whoever of many comes back first', async () => {
   const { spine } = world;
   const many = await Promise.all(Array.from({ length: 8 }, (_, index) => world.supply(`Many ${index}`)));
   for (const { proxy } of many) proxy.kill();
-  await until(async () => (await world.endpoints())!.every(({ status }) => status === 'away'));
+  await until(async () => (await world.endpoints())!.every(({ health }) => health === 'away'));
   let ended = 0;
   const asked = Array.from({ length: 12 }, async (_, index) => {
     const response = await spine.post('/chat/completions', askTunnel('hello', { stream: index % 2 === 0 }));
@@ -84,7 +84,7 @@ test('and is told to come again, without a lock, when nobody does', async () => 
   const world = await startTunnelSpine('[tunnel]\nwait_ms = 150');
   const { spine } = world;
   for (const { proxy } of [await world.supply('One'), await world.supply('Two')]) proxy.kill();
-  await until(async () => (await world.endpoints())!.every(({ status }) => status === 'away'));
+  await until(async () => (await world.endpoints())!.every(({ health }) => health === 'away'));
   const begun = performance.now();
   const response = await spine.post('/chat/completions', askTunnel('hello'));
   expect(performance.now() - begun).toBeGreaterThan(140);
@@ -97,7 +97,7 @@ test('a routed call that somebody else serves waits for nobody', async () => {
   const { spine } = world;
   const [gone, here] = [await world.supply('Gone', { prompt: 0.001, completion: 0.001 }), await world.supply('Here')];
   gone.proxy.kill();
-  await until(async () => (await world.endpoints())?.some(({ status }) => status === 'away') ?? false);
+  await until(async () => (await world.endpoints())?.some(({ health }) => health === 'away') ?? false);
   for (let index = 0; index < 5; index++) {
     const response = await spine.post('/chat/completions', askTunnel('hello', { provider: { order: ['Gone', 'Here'] } }));
     expect(response.headers.get('x-provider')).toBe('Here');
@@ -111,7 +111,7 @@ test('a call whose provider does not come back in time is told to come again, an
   const { spine } = world;
   const { proxy, pinned } = await world.supply('Gone');
   proxy.kill();
-  await until(async () => (await world.endpoints())?.[0]?.status === 'away');
+  await until(async () => (await world.endpoints())?.[0]?.health === 'away');
   for (const stream of [false, true]) {
     const begun = performance.now();
     const response = await spine.post('/chat/completions', askTunnel('hello', { model: pinned, stream }));
@@ -133,7 +133,7 @@ test('the wait ends with the consumer: nothing is sent for one that left', async
   const { spine } = world;
   const gone = await world.supply('Gone');
   gone.proxy.kill();
-  await until(async () => (await world.endpoints())?.[0]?.status === 'away');
+  await until(async () => (await world.endpoints())?.[0]?.health === 'away');
   const leaving = new AbortController();
   const asked = spine.post('/chat/completions', askTunnel('hello', { model: gone.pinned }), {}, leaving.signal);
   await waits(world);

@@ -69,7 +69,7 @@ test('the tunnel ends with its key, and no key of another account takes its plac
   const proxy = await world.dialIn({ apiKey: owner.key, services, random: () => 0 });
   expect(await spine.app.keys.delete(owner.account, owner.hash)).toBe(true);
   expect(await proxy.logged('the router does not accept the credential')).toMatchObject({ status: 401 });
-  await until(async () => (await world.endpoints())?.[0]?.status === 'away');
+  await until(async () => (await world.endpoints())?.[0]?.health === 'away');
   expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(503);
 
   const stranger = await spine.tenant('stranger', '0');

@@ -62,5 +62,5 @@ test('what runs is finished and paid, new calls go elsewhere, nothing is lost, a
   expect(upstream.log.every(({ end }) => end === 'finished')).toBe(true);
   expect(other.upstream.log.length).toBeGreaterThan(0);
   const stands = await world.endpoints();
-  expect(Object.fromEntries(stands!.map(({ provider_name: name, status }) => [name, status]))).toEqual({ Leaving: 'away', Other: 'healthy' });
+  expect(Object.fromEntries(stands!.map(({ provider_name: name, health }) => [name, health]))).toEqual({ Leaving: 'away', Other: 'healthy' });
 });

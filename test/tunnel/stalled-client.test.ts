@@ -49,5 +49,5 @@ test('a client that stops reading a reply from a tunnel is cut off, pays for wha
   // A token for each 4 bytes, at 2 micro-USD: of what reached the client's side, and of what was read on until the bound.
   expect(generation.cost_micro_usdc).toBeGreaterThan(((withClient + DRAIN_BYTES / 2) / 4) * 2);
   expect(generation.cost_micro_usdc).toBeLessThan((firehose.sent.bytes / 4) * 2);
-  expect((await world.endpoints())![0]).toMatchObject({ status: 'healthy', flags: {} });
+  expect((await world.endpoints())![0]).toMatchObject({ health: 'healthy', flags: {} });
 });

@@ -255,7 +255,7 @@ for (const engine of DEEP ? (['embedded', 'postgres'] as const) : (['embedded'] 
     expect(providers.map(({ id }) => id).sort()).toEqual(ids.toSorted());
     expect(new Set(providers.map(({ status }) => status)).size, JSON.stringify(Map.groupBy(providers, ({ status }) => status))).toBe(1);
     expect(providers.every(({ services }) => services === 2)).toBe(true);
-    const { endpoints } = await listing<{ endpoints: { provider_id: string; status: string }[] }>(gateway, `/models/${MODEL}/endpoints`);
+    const { endpoints } = await listing<{ endpoints: { provider_id: string; health: string }[] }>(gateway, `/models/${MODEL}/endpoints`);
     expect(endpoints.map(({ provider_id: id }) => id).sort()).toEqual(ids.toSorted());
 
     // Money.

@@ -35,7 +35,7 @@ test('nothing is earned, and the flag stands on the endpoints entry and on the p
     }
     expect((await spine.app.ledger.balance(earningsOf(proxy.id)))?.available ?? 0n).toBe(0n);
     const stands = (await world.endpoints(name))!;
-    expect(stands).toMatchObject([{ provider_id: proxy.id, status: 'healthy', requests: 2, flags: { [flag]: 2 } }]);
+    expect(stands).toMatchObject([{ provider_id: proxy.id, health: 'healthy', requests: 2, flags: { [flag]: 2 } }]);
     expect(stands[0]!.compliance).toBeLessThan(1);
     const { services } = await world.ownPage<OwnServices>('/services', proxy.wallet);
     expect(services).toMatchObject([{ flags: { [flag]: 2 }, compliance: stands[0]!.compliance, last_hour: { requests: 2, failures: 0, flags: 2 } }]);

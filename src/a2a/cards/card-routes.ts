@@ -19,6 +19,18 @@ const ABOUT =
   'For everybody. With `A2A-Version: 1.0` in the form of that version; without, in one that clients of 0.3 and of 1.0 read. Signed with a key of ' +
   '`/.well-known/jwks.json` (JWS over RFC 8785).';
 
+const CARD = {
+  description: 'The card.',
+  type: 'object',
+  required: ['name', 'description', 'skills'],
+  properties: {
+    name: { type: 'string' },
+    description: { type: 'string' },
+    skills: { type: 'array', items: { type: 'object', additionalProperties: true } },
+  },
+  additionalProperties: true,
+} as const;
+
 /**
  * Agent cards, for everybody: the gateway's own at the root, and those of the services below `/a2a/{service}` and `/api/v1/a2a/{service}`, at the path of
  * both versions. To be called on the root instance: the doors of A2A have routes of their own for the same wildcard, and want a credential.
@@ -38,7 +50,14 @@ export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin }: 
       scope.route({
         method: ['GET', 'HEAD'],
         url,
-        schema: { tags: TAGS, security: [], summary: 'Show the agent card of this gateway', description: ABOUT, hide: index > 0 },
+        schema: {
+          tags: TAGS,
+          security: [],
+          summary: 'Show the agent card of this gateway',
+          description: ABOUT,
+          hide: index > 0,
+          response: { 200: CARD },
+        },
         handler: (request, reply) => send(request, reply, cards.own(catalog, versionOf(request), originOf(request))),
       });
     }

@@ -1,6 +1,7 @@
 import bs58 from 'bs58';
 import { isSubjectAccount } from '../auth/oauth/subject-account.ts';
 import { parseEvmAddress } from '../auth/siwx/evm-signature.ts';
+import type { Caller } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 
 /*
@@ -68,9 +69,18 @@ export function parseAccountId(text: string, contractNetworks: readonly string[]
   return null;
 }
 
-/** CAIP-10 id of a ledger account. Ordinary wallets are shown on Base and on Solana's mainnet. */
-export function toCaip10(account: string): string {
-  if (account.startsWith('eip155:0x')) return account.replace('eip155:', `eip155:${BASE_CHAIN}:`);
-  if (account.startsWith('solana:') && !account.includes(':', 'solana:'.length)) return account.replace('solana:', `solana:${SOLANA_MAINNET}:`);
+/**
+ * CAIP-10 id of a ledger account. Ordinary wallets, which are one account on every network, are shown on the first of `networks` (CAIP-2) of their family: the
+ * gateway's own chain. Where it has none, on Base or on Solana's mainnet.
+ */
+export function toCaip10(account: string, networks: readonly string[]): string {
+  const own = (family: string, usual: string) => networks.find((network) => network.startsWith(family)) ?? family + usual;
+  if (account.startsWith('eip155:0x')) return account.replace('eip155', own('eip155:', BASE_CHAIN));
+  if (account.startsWith('solana:') && !account.includes(':', 'solana:'.length)) return account.replace('solana', own('solana:', SOLANA_MAINNET));
   return account;
+}
+
+/** CAIP-10 id of a caller: with the network that its wallet signed for, where it is a wallet. */
+export function callerCaip10({ account, wallet }: Pick<Caller, 'account' | 'wallet'>, networks: readonly string[]): string {
+  return wallet?.caip10 ?? toCaip10(account, networks);
 }

@@ -1,13 +1,16 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { escrowOf, formatUsd, toUsdNumber, type AccountTotals, type Ledger, type LockRecord } from '#billing';
+import { escrowOf, formatUsd, toUsdNumber, type AccountTotals, type FoundLocks, type Ledger, type LockRecord, type LocksAsked } from '#billing';
+import { isRestricted } from '../auth/full-rights.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import type { Nonces } from '../auth/siwx/nonces.ts';
 import { GatewayError } from '../errors.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { toCaip10 } from './account-id.ts';
+import { callerCaip10 } from './account-id.ts';
 import { requireAdmission } from './admission.ts';
 import { viewTree } from './generation-tree.ts';
-import { generationSchema } from './generation-view.ts';
+import { callSchema, generationSchema, viewCall } from './generation-view.ts';
+import { findGenerations, generationsQuerySchema, type GenerationsQuery } from './generations-page.ts';
+import type { FindKeyUsage } from './key-usage.ts';
 import { addKeysRoutes } from './keys-routes.ts';
 
 export interface AccountDeps {
@@ -17,9 +20,13 @@ export interface AccountDeps {
   readonly offers: (service: string) => boolean;
   readonly nonces: Pick<Nonces, 'use'>;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find' | 'children'>;
+  readonly usage: FindKeyUsage;
+  readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   /** The signed receipt of a settled call; null when it has none. */
   readonly receipt: (record: LockRecord) => string | null;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
   readonly now: () => number;
 }
 
@@ -51,9 +58,9 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
         },
       },
       async (request) => {
-        const { account } = admissionOf(request).caller;
-        const available = (await ledger.balance(escrowOf(account)))?.available ?? 0n;
-        return { caip_account_id: toCaip10(account), balance_micro_usdc: Number(available), balance_usd: formatUsd(available) };
+        const { caller } = admissionOf(request);
+        const available = (await ledger.balance(escrowOf(caller.account)))?.available ?? 0n;
+        return { caip_account_id: callerCaip10(caller, deps.networks), balance_micro_usdc: Number(available), balance_usd: formatUsd(available) };
       },
     );
 
@@ -108,7 +115,42 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
         const record = await ledger.find(request.query.id);
         // One answer for what does not exist and what is somebody else's.
         if (record?.account !== admissionOf(request).caller.account) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
-        return { data: await viewTree(record, ledger, receipt) };
+        return { data: await viewTree(record, ledger, receipt, deps.networks) };
+      },
+    );
+
+    app.get<{ Querystring: GenerationsQuery }>(
+      '/generations',
+      {
+        schema: {
+          summary: 'List your calls',
+          operationId: 'listGenerations',
+          description:
+            'Calls of your account, the newest first; to a key with a spending limit, an expiry or a list of services, those alone that were made with it. ' +
+            'A page can have fewer calls than `limit`, or none, before the list is at its end: go on with `next_cursor` until that is null.',
+          tags: ['Account'],
+          querystring: generationsQuerySchema,
+          response: {
+            200: {
+              type: 'object',
+              required: ['data', 'next_cursor'],
+              properties: {
+                data: { type: 'array', items: callSchema },
+                next_cursor: { type: ['string', 'null'], description: '`cursor` of the next page; null at the end.' },
+              },
+            },
+          },
+        },
+      },
+      async (request) => {
+        const { account, key } = admissionOf(request).caller;
+        const restricted = await isRestricted(deps.keys, key);
+        if (restricted && request.query.key !== undefined && request.query.key !== key!.hash)
+          throw new GatewayError('permission_denied', 'A key with a spending limit, an expiry or a list of services sees its own calls alone', {
+            param: 'key',
+          });
+        const query = restricted ? { ...request.query, key: key!.hash } : request.query;
+        return findGenerations(deps.findLocks, (record) => viewCall(record, deps.networks), account, query);
       },
     );
   };

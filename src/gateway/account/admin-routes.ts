@@ -9,17 +9,19 @@ import { DEVELOPMENT_ACCOUNT, localAccount, needsNoMaking, parseAccountId, toCai
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
 import { keyBodyProperties, keyChangesSchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
 import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
+import type { FindKeyUsage } from './key-usage.ts';
 import { pageSchema, type Page } from './page.ts';
 
 export interface AdminDeps {
   readonly gate: AdminGate;
-  /** CAIP-2 ids of the chains on which contract wallets sign in. */
-  readonly contractNetworks: readonly string[];
+  /** CAIP-2 ids of the gateway's own chains, on which contract wallets sign in. */
+  readonly networks: readonly string[];
   readonly consumers: ConsumerStore;
   readonly keys: KeyStore;
   /** Whether anything is offered under a name. */
   readonly offers: (service: string) => boolean;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
+  readonly usage: FindKeyUsage;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
   /** Recomputes the books, and holds them against what the treasuries of chains hold; the report's bigints are shown as numbers. */
@@ -71,6 +73,24 @@ const keyParams = {
   properties: { ...accountParams.properties, hash: { type: 'string', description: 'The hash of the key.' } },
 } as const;
 
+const auditSchema = {
+  description: 'What was found.',
+  type: 'object',
+  required: ['data'],
+  properties: {
+    data: {
+      type: 'object',
+      required: ['ok', 'checks', 'totals'],
+      properties: {
+        ok: { type: 'boolean', description: 'Nothing differs.' },
+        checks: { type: 'array', items: { type: 'object', additionalProperties: true }, description: 'What was recomputed, and what differs.' },
+        totals: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Micro-USD and counts.' },
+        chains: { type: 'object', additionalProperties: true, description: 'With `chain`: the books beside the treasuries.' },
+      },
+    },
+  },
+} as const;
+
 /** The operator's side: accounts, credit, keys, audit. Register it under `/admin/v1`. */
 export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
   const { consumers, keys, ledger, totals, now } = deps;
@@ -79,7 +99,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     const balance = await ledger.balance(escrowOf(account));
     return {
       id: account,
-      caip_account_id: toCaip10(account),
+      caip_account_id: toCaip10(account, deps.networks),
       label,
       created_at: createdAt === null ? null : new Date(createdAt).toISOString(),
       balance_micro_usdc: Number(balance?.available ?? 0n),
@@ -88,9 +108,24 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     };
   };
 
+  /** The account of an id in a path. An address on a chain may be a wallet's or a contract's: then it is the one of both that is there. Throws GatewayError `invalid_request` where neither or both are. */
+  const accountNamed = async (id: string): Promise<string | null> => {
+    try {
+      return parseAccountId(id, deps.networks);
+    } catch (error) {
+      const both = [parseAccountId(id), parseAccountId(`contract:${id}`)].filter((account) => account !== null);
+      const there = await Promise.all(
+        both.map(async (account) => (await consumers.isKnown(account)) || (await ledger.balance(escrowOf(account))) !== null),
+      );
+      const known = both.filter((_, index) => there[index]);
+      if (known.length === 1) return known[0]!;
+      throw error;
+    }
+  };
+
   /** A registered account, a wallet's or a subject's, or one that has money without having been registered. */
   const existing = async (id: string): Promise<Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }> => {
-    const account = parseAccountId(id, deps.contractNetworks);
+    const account = await accountNamed(id);
     const consumer = account === null ? null : await consumers.find(account);
     if (consumer) return consumer;
     if (account === null || !(needsNoMaking(account) || (await ledger.balance(escrowOf(account)))))
@@ -123,7 +158,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         },
       },
       async (request, reply) => {
-        const account = accountOf(request.body ?? {}, deps.contractNetworks);
+        const account = accountOf(request.body ?? {}, deps.networks);
         const { created, consumer } = await consumers.create(account, request.body?.label ?? request.body?.name ?? '');
         return reply.code(created ? 201 : 200).send({ data: await view(consumer) });
       },
@@ -134,7 +169,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'List accounts',
-          description: 'Accounts that were created here, the oldest first, with their balances.',
+          description: 'Accounts that were created here, and wallets that have a key or have paid in, the oldest first, with their balances.',
           tags: TAGS,
           security: SECURITY,
           querystring: pageSchema,
@@ -267,7 +302,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       },
       async (request) => {
         const { account } = await existing(request.params.id);
-        return { data: await viewKeys({ keys, ledger, now }, account, request.query) };
+        return { data: await viewKeys(deps, account, request.query) };
       },
     );
 
@@ -288,7 +323,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         const { account } = await existing(request.params.id);
         const record = await keys.update(account, request.params.hash, parseKeyBody(request.body ?? {}, now()));
         if (!record) throw keyNotFound();
-        return { data: await viewKey(record, ledger, now()) };
+        return { data: await viewKey(record, deps) };
       },
     );
 
@@ -307,7 +342,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       async (request) => {
         const { account } = await existing(request.params.id);
         if (!(await keys.delete(account, request.params.hash))) throw keyNotFound();
-        return { data: { hash: request.params.hash, deleted: true } };
+        return { deleted: true, data: { hash: request.params.hash, deleted: true } };
       },
     );
 
@@ -325,6 +360,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
               chain: { type: 'boolean', default: false, description: 'Also compares the books with what the treasuries hold on their chains.' },
             },
           },
+          response: { 200: auditSchema },
         },
       },
       async (request, reply) => {

@@ -1,6 +1,6 @@
 import { loadStatement, type Database, type Row } from '#store';
 
-/** An account that was made or named by hand. Wallets get an account by their first deposit, and appear here once they are named. */
+/** An account that was made or named by hand, or that began by itself: a wallet's, by its first key or deposit. */
 export interface Consumer {
   /** The ledger's name, without `escrow:`. */
   readonly account: string;
@@ -11,14 +11,18 @@ export interface Consumer {
 export interface ConsumerStore {
   /** Makes it, or finds it as it is: `created` tells which. */
   create(account: string, label: string): Promise<{ readonly created: boolean; readonly consumer: Consumer }>;
+  /** One that was made or named by hand. */
   find(account: string): Promise<Consumer | null>;
-  /** Oldest first. */
+  /** Whether `list` has it. */
+  isKnown(account: string): Promise<boolean>;
+  /** All of them, the oldest first. */
   list(page: { readonly offset: number; readonly limit: number }): Promise<readonly Consumer[]>;
 }
 
 const INSERT = loadStatement(import.meta.url, './sql/insert-consumer.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
+const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
 
 /** The registry of accounts. Nothing is ever deleted from it. Rejects with the database's error when it cannot be reached. */
 export function createConsumerStore(database: Database, { now }: { readonly now: () => number }): ConsumerStore {
@@ -28,6 +32,7 @@ export function createConsumerStore(database: Database, { now }: { readonly now:
   };
   return {
     find,
+    isKnown: async (account) => (await database.query(KNOWN, [account])).length > 0,
     async create(account, label) {
       const [row] = await database.query(INSERT, [account, label, now()]);
       if (row) return { created: true, consumer: consumerOf(row) };

@@ -9,6 +9,7 @@ export async function viewTree(
   record: LockRecord,
   ledger: Pick<Ledger, 'children'>,
   receipt: (record: LockRecord) => string | null,
+  networks: readonly string[],
 ): Promise<GenerationView> {
   let left = CALLS_MAX - 1;
   const view = async (one: LockRecord): Promise<{ readonly shown: GenerationView; readonly cost: MicroUsd }> => {
@@ -22,7 +23,7 @@ export async function viewTree(
       children.push(seen.shown);
       cost += seen.cost;
     }
-    return { shown: viewGeneration(one, receipt(one), children, cost), cost };
+    return { shown: viewGeneration(one, receipt(one), networks, children, cost), cost };
   };
   return (await view(record)).shown;
 }

@@ -1,4 +1,4 @@
-export { localAccount, needsNoMaking, parseAccountId, toCaip10 } from './account-id.ts';
+export { localAccount, needsNoMaking, parseAccountId } from './account-id.ts';
 export { accountRoutes, type AccountDeps } from './account-routes.ts';
 export { adminRoutes, type AdminDeps } from './admin-routes.ts';
 export { createConsumerStore, type Consumer, type ConsumerStore } from './consumer-store.ts';
@@ -14,4 +14,5 @@ export {
   KEPT_BYTES_MAX,
   type StoredReply,
 } from './idempotency.ts';
+export { createKeyUsage, type FindKeyUsage } from './key-usage.ts';
 export { receiptOfCall, receiptOfRecord } from './receipts.ts';

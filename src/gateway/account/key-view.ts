@@ -1,6 +1,7 @@
 import { MoneyError, parseUsd, toUsdNumber, type Ledger } from '#billing';
 import { GatewayError } from '../errors.ts';
 import type { KeyChanges, KeyRecord } from '../auth/key-store.ts';
+import { NO_USAGE, type FindKeyUsage, type KeyUsage } from './key-usage.ts';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '../auth/spend-period.ts';
 
 /** The body of a new key or a change of one, as its schema lets it through. */
@@ -44,6 +45,34 @@ export const keyChangesSchema = {
   properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
 } as const;
 
+/** Members that clients of other gateways parse, and fail without. What they stand for does not exist here. */
+const FOR_OTHER_CLIENTS = {
+  byok_usage: 0,
+  byok_usage_daily: 0,
+  byok_usage_weekly: 0,
+  byok_usage_monthly: 0,
+  include_byok_in_limit: false,
+  is_free_tier: false,
+  is_management_key: false,
+  is_provisioning_key: false,
+  creator_user_id: null,
+  external_user: null,
+  organization_id: null,
+  workspace_id: '',
+  allowed_data_regions: ['global'],
+  free_model_daily_requests: { limit: 0, remaining: 0, used: 0 },
+} as const;
+
+const notHere = (type: string) => ({ type, description: 'Without a meaning here; for clients that need it.' });
+const otherClientsSchema = {
+  ...Object.fromEntries(Object.entries(FOR_OTHER_CLIENTS).map(([name, value]) => [name, notHere(value === null ? 'null' : typeof value)])),
+  allowed_data_regions: { ...notHere('array'), items: { type: 'string' } },
+  free_model_daily_requests: {
+    ...notHere('object'),
+    properties: { limit: { type: 'integer' }, remaining: { type: 'integer' }, used: { type: 'integer' } },
+  },
+};
+
 export const keySchema = {
   type: 'object',
   required: [
@@ -55,6 +84,9 @@ export const keySchema = {
     'limit_remaining',
     'limit_reset',
     'usage',
+    'usage_daily',
+    'usage_weekly',
+    'usage_monthly',
     'created_at',
     'expires_at',
     'allowed_services',
@@ -69,10 +101,18 @@ export const keySchema = {
     limit_remaining: { type: ['number', 'null'], description: 'USD left in this period; what running calls have locked is counted as spent.' },
     limit_reset: { type: ['string', 'null'] },
     usage: { type: 'number', description: 'USD spent: in this period for a key whose limit resets, else in all.' },
+    usage_daily: {
+      type: 'number',
+      description: 'USD spent by calls that began on this UTC day. Of an account with many calls this and the next two may be some seconds old.',
+    },
+    usage_weekly: { type: 'number', description: 'USD spent by calls that began in this week, from Monday, 00:00 UTC.' },
+    usage_monthly: { type: 'number', description: 'USD spent by calls that began in this UTC month.' },
     created_at: { type: 'string' },
+    updated_at: { type: 'null', description: 'Not kept.' },
     expires_at: { type: ['string', 'null'] },
     allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
     development: { type: 'boolean', description: 'A key for play money.' },
+    ...otherClientsSchema,
   },
 } as const;
 
@@ -85,15 +125,31 @@ export interface KeyView {
   readonly limit_remaining: number | null;
   readonly limit_reset: LimitReset | null;
   readonly usage: number;
+  readonly usage_daily: number;
+  readonly usage_weekly: number;
+  readonly usage_monthly: number;
   readonly created_at: string;
+  readonly updated_at: null;
   readonly expires_at: string | null;
   readonly allowed_services: readonly string[] | null;
   readonly development: boolean;
 }
 
+/** What it takes to show a key. */
+export interface KeyViewDeps {
+  readonly ledger: Pick<Ledger, 'budget'>;
+  readonly usage: FindKeyUsage;
+  readonly now: () => number;
+}
+
 /** A key as answers show it, with what it has spent. */
-export async function viewKey(record: KeyRecord, ledger: Pick<Ledger, 'budget'>, now: number): Promise<KeyView> {
-  const { spent, locked } = await ledger.budget(budgetAt(record, now).id);
+export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<KeyView> {
+  const [{ spent, locked }, lately] = await Promise.all([deps.ledger.budget(budgetAt(record, deps.now()).id), deps.usage(record.account)]);
+  const { daily, weekly, monthly }: KeyUsage = {
+    ...(lately.get(record.hash) ?? NO_USAGE),
+    // Counted as it is spent, and so never behind.
+    ...(record.limit === null || record.limitReset === null ? {} : { [record.limitReset]: spent }),
+  };
   const remaining = record.limit === null ? null : record.limit - spent - locked;
   return {
     hash: record.hash,
@@ -104,10 +160,15 @@ export async function viewKey(record: KeyRecord, ledger: Pick<Ledger, 'budget'>,
     limit_remaining: remaining === null ? null : toUsdNumber(remaining > 0n ? remaining : 0n),
     limit_reset: record.limitReset,
     usage: toUsdNumber(spent),
+    usage_daily: toUsdNumber(daily),
+    usage_weekly: toUsdNumber(weekly),
+    usage_monthly: toUsdNumber(monthly),
     created_at: new Date(record.createdAt).toISOString(),
+    updated_at: null,
     expires_at: record.expiresAt === null ? null : new Date(record.expiresAt).toISOString(),
     allowed_services: record.allowedServices,
     development: record.development,
+    ...FOR_OTHER_CLIENTS,
   };
 }
 

@@ -1,20 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Ledger } from '#billing';
 import { isRestricted, requireFullRights } from '../auth/full-rights.ts';
 import type { KeyChanges, KeyStore, NewKeyFields } from '../auth/key-store.ts';
 import { requireFreshSignature } from '../auth/siwx/fresh-signature.ts';
 import type { Nonces } from '../auth/siwx/nonces.ts';
 import { GatewayError } from '../errors.ts';
 import type { Admission } from '../pipeline.ts';
-import { keyBodyProperties, keyChangesSchema, keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView } from './key-view.ts';
+import { keyBodyProperties, keyChangesSchema, keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView, type KeyViewDeps } from './key-view.ts';
 import { pageSchema, type Page } from './page.ts';
 
-export interface KeysDeps {
+export interface KeysDeps extends KeyViewDeps {
   /** Whether anything is offered under a name that a key may be limited to. */
   readonly offers: (service: string) => boolean;
   readonly keys: KeyStore;
-  readonly ledger: Pick<Ledger, 'budget'>;
-  readonly now: () => number;
 }
 
 interface HashParams {
@@ -36,8 +33,11 @@ export const keyListSchema = { type: 'object', required: ['data'], properties: {
 export const oneKeySchema = { type: 'object', required: ['data'], properties: { data: keySchema } } as const;
 export const deletedKeySchema = {
   type: 'object',
-  required: ['data'],
-  properties: { data: { type: 'object', required: ['hash', 'deleted'], properties: { hash: { type: 'string' }, deleted: { type: 'boolean' } } } },
+  required: ['deleted', 'data'],
+  properties: {
+    deleted: { type: 'boolean' },
+    data: { type: 'object', required: ['hash', 'deleted'], properties: { hash: { type: 'string' }, deleted: { type: 'boolean' } } },
+  },
 } as const;
 
 /** Adds `/key` and `/keys` to `app`, which is behind admission: what a caller sees and does of the keys of its own account. */
@@ -46,7 +46,7 @@ export function addKeysRoutes(
   deps: KeysDeps & { readonly nonces: Pick<Nonces, 'use'> },
   admissionOf: (request: FastifyRequest) => Admission,
 ): void {
-  const { keys, ledger, now } = deps;
+  const { keys, now } = deps;
 
   app.get<{ Querystring: Page }>(
     '/keys',
@@ -64,7 +64,27 @@ export function addKeysRoutes(
       const { caller } = admissionOf(request);
       if (!(await isRestricted(keys, caller.key))) return { data: await viewKeys(deps, caller.account, request.query) };
       const own = await keys.find(caller.key!.hash);
-      return { data: own ? [await viewKey(own, ledger, now())] : [] };
+      return { data: own ? [await viewKey(own, deps)] : [] };
+    },
+  );
+
+  app.get<{ Params: HashParams }>(
+    '/keys/:hash',
+    {
+      schema: {
+        summary: 'Show one of your keys',
+        description: 'A key of your account; to a key with a spending limit, an expiry or a list of services, itself alone.',
+        tags: ['Account'],
+        params: hashParams,
+        response: { 200: oneKeySchema },
+      },
+    },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      const { hash } = request.params;
+      const record = caller.key?.hash === hash || !(await isRestricted(keys, caller.key)) ? await keys.find(hash) : null;
+      if (record?.account !== caller.account) throw keyNotFound();
+      return { data: await viewKey(record, deps) };
     },
   );
 
@@ -116,7 +136,7 @@ export function addKeysRoutes(
       if (mayLoosen(changes)) await requireFreshSignature(caller, deps.nonces);
       const record = await keys.update(caller.account, request.params.hash, changes);
       if (!record) throw keyNotFound();
-      return { data: await viewKey(record, ledger, now()) };
+      return { data: await viewKey(record, deps) };
     },
   );
 
@@ -136,7 +156,7 @@ export function addKeysRoutes(
       const { hash } = request.params;
       if (caller.key?.hash !== hash) await requireFullRights(keys, caller, OF_KEYS);
       if (!(await keys.delete(caller.account, hash))) throw keyNotFound();
-      return { data: { hash, deleted: true } };
+      return { deleted: true, data: { hash, deleted: true } };
     },
   );
 
@@ -158,11 +178,12 @@ export function addKeysRoutes(
                   ...keySchema.properties,
                   rate_limit: {
                     type: 'object',
-                    required: ['requests', 'tokens', 'interval'],
+                    required: ['requests', 'tokens', 'interval', 'note'],
                     properties: {
-                      requests: { type: 'integer', description: 'Requests in an interval, burst included.' },
+                      requests: { type: 'integer', description: 'Requests in an interval. A burst may go beyond it for a moment.' },
                       tokens: { type: 'integer' },
                       interval: { type: 'string' },
+                      note: { type: 'string' },
                     },
                   },
                 },
@@ -179,8 +200,8 @@ export function addKeysRoutes(
       if (!record) throw keyNotFound();
       return {
         data: {
-          ...(await viewKey(record, ledger, now())),
-          rate_limit: { requests: rate.requests.limit, tokens: rate.tokens.limit, interval: '60s' },
+          ...(await viewKey(record, deps)),
+          rate_limit: { requests: rate.requests.perMinute, tokens: rate.tokens.perMinute, interval: '60s', note: RATE_NOTE },
         },
       };
     },
@@ -188,24 +209,28 @@ export function addKeysRoutes(
 }
 
 /** The keys of an account as answers show them. */
-export async function viewKeys({ keys, ledger, now }: Omit<KeysDeps, 'offers'>, account: string, page: Page): Promise<KeyView[]> {
-  const records = await keys.list(account, page);
-  return Promise.all(records.map((record) => viewKey(record, ledger, now())));
+export async function viewKeys(deps: Omit<KeysDeps, 'offers'>, account: string, page: Page): Promise<KeyView[]> {
+  const records = await deps.keys.list(account, page);
+  return Promise.all(records.map((record) => viewKey(record, deps)));
 }
 
 /** Makes a key from a request's body and shows it. Throws GatewayError `invalid_request`, and `unprocessable` when the account has too many. */
 export async function createKeyFor(
-  { keys, ledger, offers, now }: KeysDeps,
+  deps: KeysDeps,
   account: string,
   kind: NewKeyFields['kind'],
   body: KeyBody | undefined,
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
-  const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, now()), account, kind });
+  const { keys, offers } = deps;
+  const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, deps.now()), account, kind });
   if (!made) throw new GatewayError('unprocessable', 'This account has too many keys: delete those that are not used');
   const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));
   const warnings = missing.map((service) => `Nothing is offered here as ${service} at the moment: check the name`);
-  return { key: made.text, data: await viewKey(made.record, ledger, now()), ...(warnings.length > 0 ? { warnings } : {}) };
+  return { key: made.text, data: await viewKey(made.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
 }
+
+/** Other gateways' clients need one. */
+const RATE_NOTE = 'The steady rate. The headers x-ratelimit-* of every answer tell what is left.';
 
 /** The same for a key that does not exist and for one of another account. */
 export function keyNotFound(): GatewayError {

@@ -17,7 +17,7 @@ const messageSchema = {
   type: 'object',
   required: ['domain', 'uri', 'version', 'nonce', 'issued_at', 'expiration_time'],
   properties: {
-    domain: text('Domain of the first line'),
+    domain: text('Domain of the first line: the one that was asked, where it is one of `domains`, else the first of them'),
     uri: text('Any address below it'),
     version: text('Always `1`'),
     nonce: text('The nonce again'),
@@ -55,8 +55,9 @@ export function nonceRoutes({ nonces, signIn, now }: NonceDeps): FastifyPluginAs
           },
         },
       },
-      (_request, reply) => {
-        const [domain] = signIn.domains;
+      (request, reply) => {
+        // Of the configured ones the one that was asked: a name of the client's own choice would have wallets sign in elsewhere.
+        const domain = signIn.domains.find((known) => known === request.host.toLowerCase()) ?? signIn.domains[0];
         if (domain === undefined) throw new GatewayError('not_found', 'Sign-in with a wallet is not enabled on this gateway: use an API key');
         const { nonce, expiresAt } = nonces.issue();
         const at = now();

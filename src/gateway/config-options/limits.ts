@@ -4,7 +4,12 @@ import { HOUR_MS, KIB, MIB, MINUTE_MS } from '../config-units.ts';
 /** Options of `[limits]`: what callers may ask for. */
 export const LIMIT_OPTIONS = {
   'limits.requests_per_minute': whole({ min: 1, max: 10_000_000, default: 60, meaning: 'Steady rate of requests of one API key.' }),
-  'limits.burst': whole({ min: 0, max: 10_000_000, default: 20, meaning: 'Requests that a key may send at once on top of the steady rate.' }),
+  'limits.burst': whole({
+    min: 0,
+    max: 10_000_000,
+    default: 20,
+    meaning: 'Requests that a key may send at once on top of the steady rate. Clients are told the steady rate.',
+  }),
   'limits.development_requests_per_minute': whole({
     min: 1,
     max: 10_000_000,

@@ -43,7 +43,7 @@ export function viewDeposit({ id, state, network, account, payer, amount, credit
     id,
     status: DEPOSIT_STATUS[state],
     network,
-    account: account === null ? null : toCaip10(account),
+    account: account === null ? null : toCaip10(account, [network]),
     payer,
     amount_micro_usdc: Number(amount),
     credited_micro_usdc: credited === null ? null : Number(credited),

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { escrowOf, formatUsd, type Ledger, type MicroUsd } from '#billing';
-import { toCaip10 } from '../account/account-id.ts';
+import { callerCaip10 } from '../account/account-id.ts';
 import { requireAdmission } from '../account/admission.ts';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import type { Caller } from '../call.ts';
@@ -104,7 +104,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
         void reply.header('payment-response', paymentHeader(receipt));
         return {
           data: {
-            account: toCaip10(caller.account),
+            account: callerCaip10(caller, [receipt.network]),
             deposit: slip?.id ?? null,
             network: receipt.network,
             transaction: receipt.transaction,

@@ -19,6 +19,8 @@ export interface WalletsDeps {
   readonly keys: Pick<KeyStore, 'find'>;
   readonly nonces: Pick<Nonces, 'use'>;
   readonly signIn: Pick<SignIn, 'known' | 'verify'>;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
 }
 
 const WALLETS_MAX = 20;
@@ -38,11 +40,11 @@ const walletSchema = {
 
 /** Adds `/wallets` to `app`, which is behind admission: wallets of an account that is not a wallet's own. What they send is credited to it, and it can withdraw to them. */
 export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admissionOf: (request: FastifyRequest) => Admission): void {
-  const { funds, keys, nonces, signIn } = deps;
+  const { funds, keys, nonces, signIn, networks } = deps;
   const view =
     (cooldownMs: number) =>
     ({ wallet, boundAt }: BoundWallet) => ({
-      wallet: toCaip10(wallet),
+      wallet: toCaip10(wallet, networks),
       address: shownAddress(ownWallet(wallet)!),
       bound_at: iso(boundAt),
       paid_from: iso(boundAt + cooldownMs),
@@ -53,7 +55,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
     if (isWallet(account))
       throw new GatewayError(
         'invalid_request',
-        `This account is the wallet ${toCaip10(account)}: what it sends is its own, and its money goes back to it. Only accounts without a wallet bind one`,
+        `This account is the wallet ${toCaip10(account, networks)}: what it sends is its own, and its money goes back to it. Only accounts without a wallet bind one`,
       );
   };
 
@@ -137,7 +139,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       await requireFullRights(keys, caller, RIGHTS);
       const wallet = parseAccountId(request.params.id);
       if (wallet === null || !(await chains.wallets.unbind(wallet, caller.account))) throw new GatewayError('not_found', 'Wallet not found');
-      return { data: { wallet: toCaip10(wallet), deleted: true } };
+      return { data: { wallet: toCaip10(wallet, networks), deleted: true } };
     },
   );
 }

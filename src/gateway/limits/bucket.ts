@@ -13,6 +13,9 @@ export interface Buckets {
 }
 
 export interface Bucket {
+  /** Units that it refills by in a minute. */
+  readonly perMinute: number;
+  /** Units that it holds at most. */
   readonly size: number;
   readonly intervalMs: number;
   readonly depthMs: number;
@@ -42,7 +45,7 @@ export function bucketsOf(policy: RatePolicy): Buckets {
 
 function bucketOf(perMinute: number, size: number): Bucket {
   const intervalMs = MINUTE_MS / perMinute;
-  return { size, intervalMs, depthMs: size * intervalMs };
+  return { perMinute, size, intervalMs, depthMs: size * intervalMs };
 }
 
 /** The time that `units` take from a bucket. More than it ever holds counts as all of it: such a request needs a full bucket, not a miracle. */
@@ -72,5 +75,5 @@ export function decide(buckets: Buckets, debt: Debt, amount: RateAmount, allowed
 
 function windowOf(bucket: Bucket, debtMs: number): RateWindow {
   const remaining = Math.floor((bucket.depthMs - debtMs + SLACK_MS) / bucket.intervalMs);
-  return { limit: bucket.size, remaining: Math.max(0, Math.min(bucket.size, remaining)), resetS: debtMs / 1_000 };
+  return { perMinute: bucket.perMinute, limit: bucket.size, remaining: Math.max(0, Math.min(bucket.size, remaining)), resetS: debtMs / 1_000 };
 }

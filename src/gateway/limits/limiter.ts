@@ -14,6 +14,9 @@ export interface RateAmount {
 }
 
 export interface RateWindow {
+  /** The steady rate, which clients are told: one that planned by the burst would plan for more than it gets. */
+  readonly perMinute: number;
+  /** The most that passes at once, burst included. */
   readonly limit: number;
   readonly remaining: number;
   /** Seconds until the window is whole again. */

@@ -3,13 +3,13 @@ import type { LimitsConfig } from '../config.ts';
 import { GatewayError } from '../errors.ts';
 import type { RateDecision, RatePolicy } from './limiter.ts';
 
-/** `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`; reset is whole seconds until the window is whole again. */
+/** `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: limit is the steady rate of a minute, without the burst, and remaining never more than it; reset is whole seconds until the window is whole again. */
 export function rateHeaders({ requests, tokens }: RateDecision): Record<string, string> {
   return {
-    'x-ratelimit-limit-requests': String(requests.limit),
-    'x-ratelimit-remaining-requests': String(requests.remaining),
+    'x-ratelimit-limit-requests': String(requests.perMinute),
+    'x-ratelimit-remaining-requests': String(Math.min(requests.remaining, requests.perMinute)),
     'x-ratelimit-reset-requests': String(Math.ceil(requests.resetS)),
-    'x-ratelimit-limit-tokens': String(tokens.limit),
+    'x-ratelimit-limit-tokens': String(tokens.perMinute),
     'x-ratelimit-remaining-tokens': String(tokens.remaining),
     'x-ratelimit-reset-tokens': String(Math.ceil(tokens.resetS)),
   };
@@ -18,7 +18,7 @@ export function rateHeaders({ requests, tokens }: RateDecision): Record<string, 
 /** The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. */
 export function rateLimitError(decision: RateDecision): GatewayError {
   const { requests, tokens, retryAfterS } = decision;
-  const window = requests.remaining < 1 ? `${requests.limit} requests` : `${tokens.limit} tokens`;
+  const window = requests.remaining < 1 ? `${requests.perMinute} requests` : `${tokens.perMinute} tokens`;
   const seconds = Math.max(1, Math.ceil(retryAfterS));
   return new GatewayError('rate_limit_exceeded', `Rate limit of ${window} per minute exceeded: retry in ${seconds} s`, {
     retryAfterS: seconds,

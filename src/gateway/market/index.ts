@@ -12,7 +12,9 @@ export {
   type PriceView,
   type VideoPrice,
 } from './price-view.ts';
-export { viewStanding, type OfferStatus, type Standings, type StandingView } from './standing.ts';
+export { slugOf } from './providers-view.ts';
+export { pricingSchema } from './market-schema.ts';
+export { standingProperties, viewStanding, type OfferStatus, type Standings, type StandingView } from './standing.ts';
 export * from './tool-listings.ts';
 export { byPrice, viewToolCallPrice, type ToolCallPrice } from './tool-price.ts';
 export { createFreshPage, sendPage, tagPage, type TaggedPage } from './tagged-page.ts';

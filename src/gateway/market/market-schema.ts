@@ -73,6 +73,8 @@ const listingDetailSchema = {
 const providerProperties = {
   id: { type: 'string', description: 'Public key. Pin a call to this provider with `<id>:<service name>` as the model' },
   name: { type: 'string' },
+  slug: { type: 'string', description: 'The name in small letters, digits and hyphens' },
+  privacy_policy_url: { type: ['string', 'null'], description: 'Always null: providers do not tell it' },
   services: { type: 'integer', description: 'Number of services it offers' },
   primitives: primitivesSchema,
   status: statusSchema,

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { toCaip10 } from '../account/account-id.ts';
+import { callerCaip10 } from '../account/account-id.ts';
 import { requireAdmission } from '../account/admission.ts';
 import { refuseRestricted } from '../auth/full-rights.ts';
 import type { KeyStore } from '../auth/key-store.ts';
-import type { Primitive } from '../call.ts';
+import type { Caller, Primitive } from '../call.ts';
 import type { Identity } from '../catalog/identity.ts';
 import { offerOfTunnel } from '../catalog/offers.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -22,6 +22,8 @@ export interface OwnPagesDeps extends Standings {
   readonly identity: Pick<Identity, 'providerId'>;
   readonly registry: Pick<Registry, 'locate' | 'registration'>;
   readonly earnings: FindEarnings;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
   readonly now: () => number;
 }
 
@@ -130,7 +132,7 @@ const answer = (properties: Readonly<Record<string, object>>) => ({ 200: { type:
 export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
-    const caller = (account: string) => ({ provider: providerIdOf(account, deps.identity), account: toCaip10(account) });
+    const pageOf = (caller: Caller) => ({ provider: providerIdOf(caller.account, deps.identity), account: callerCaip10(caller, deps.networks) });
 
     app.get<{ Querystring: { readonly start_date?: string; readonly end_date?: string } }>(
       '/provider/earnings',
@@ -146,9 +148,9 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
       },
       async (request) => {
         const range = parseDayRange(request.query, deps.now());
-        const { account, key } = admissionOf(request).caller;
-        await refuseRestricted(deps.keys, key, 'see earnings');
-        const you = caller(account);
+        const { caller } = admissionOf(request);
+        await refuseRestricted(deps.keys, caller.key, 'see earnings');
+        const you = pageOf(caller);
         return { ...you, ...viewEarnings(await deps.earnings(you.provider, range), range) };
       },
     );
@@ -164,7 +166,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         },
       },
       async (request) => {
-        const you = caller(admissionOf(request).caller.account);
+        const you = pageOf(admissionOf(request).caller);
         const registration = await deps.registry.registration(you.provider);
         return {
           ...you,

@@ -7,6 +7,9 @@ import { offerStatus, viewStanding, type Standings, type StandingView } from './
 export interface ProviderView<L = ListingView> {
   readonly id: string;
   readonly name: string;
+  readonly slug: string;
+  /** Parsed by other clients. Providers do not tell it. */
+  readonly privacy_policy_url: null;
   readonly services: number;
   readonly primitives: readonly Primitive[];
   readonly status: ProviderStatus;
@@ -88,6 +91,8 @@ function viewProvider<L>(offers: readonly Offer[], standings: Standings, view: (
   return {
     id: provider.id,
     name: provider.name,
+    slug: slugOf(provider.name),
+    privacy_policy_url: null,
     services: listings.length,
     primitives: primitivesOf(offers),
     status: statusOf(offers, standings),
@@ -98,6 +103,14 @@ function viewProvider<L>(offers: readonly Offer[], standings: Standings, view: (
     flags: Object.fromEntries(flags),
     listings: listings.map(view),
   };
+}
+
+/** A provider's name in small letters, digits and hyphens. */
+export function slugOf(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+    .replace(/^-|-$/g, '');
 }
 
 function viewListing({ name, displayName, doors }: Listing, standings: Standings): ListingView {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { parseHost } from '../host-name.ts';
 import { ICON } from './icon.ts';
 
 const STYLE = `
@@ -16,7 +17,7 @@ nav a { display: block; padding: 16px 18px; border: 1px solid var(--line); borde
 nav a:hover, nav a:focus-visible { border-color: var(--accent); }
 nav b { display: block; color: var(--accent); }
 nav span { color: var(--soft); font-size: 15px; }
-pre { margin: 0; padding: 18px; overflow-x: auto; border: 1px solid var(--line); border-radius: 12px; background: var(--card); font: 14px/1.6 ui-monospace, monospace; }
+pre { margin: 0; padding: 18px; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); border-radius: 12px; background: var(--card); font: 14px/1.6 ui-monospace, monospace; }
 h2 { margin: 28px 0 10px; font-size: 17px; }
 footer { margin-top: 36px; color: var(--soft); font-size: 14px; }
 `;
@@ -25,14 +26,21 @@ const LINKS = [
   ['/docs', 'API reference', 'Every endpoint, to read and to try'],
   ['/api/v1/models', 'Models', 'What can be called, and its prices'],
   ['/api/v1/tools', 'Tools', 'MCP servers, their tools and prices'],
+  ['/api/v1/agents', 'Agents', 'A2A agents and their prices'],
   ['/api/v1/providers', 'Providers', 'Who serves it, and how well'],
   ['/openapi.json', 'OpenAPI', 'The reference for machines'],
   ['/llms.txt', 'llms.txt', 'The same in plain text'],
 ] as const;
 
+export interface FrontPageOptions {
+  readonly version: string;
+  /** Where the gateway is reached, where that is configured. */
+  readonly publicUrl: string | null;
+}
+
 /** `GET /`: what this host is and where to go. One document without scripts. */
-export function frontPage(version: string): (app: FastifyInstance) => Promise<void> {
-  const page = `<!doctype html>
+export function frontPage({ version, publicUrl }: FrontPageOptions): (app: FastifyInstance) => Promise<void> {
+  const page = (address: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -50,14 +58,20 @@ export function frontPage(version: string): (app: FastifyInstance) => Promise<vo
 ${LINKS.map(([href, title, text]) => `<a href="${href}"><b>${title}</b><span>${text}</span></a>`).join('\n')}
 </nav>
 <h2>Works with OpenAI clients</h2>
-<pre>OPENAI_BASE_URL=&lt;this address&gt;/api/v1
+<pre>OPENAI_BASE_URL=${address}/api/v1
 OPENAI_API_KEY=svc-sk-…</pre>
 <h2>And with MCP clients</h2>
-<pre>claude mcp add --transport http tollgate &lt;this address&gt;/mcp \\
+<pre>claude mcp add --transport http tollgate ${address}/mcp \\
     --header "Authorization: Bearer svc-sk-…"</pre>
+<h2>And with A2A clients</h2>
+<pre>curl ${address}/a2a/&lt;agent&gt; \\
+    -H "Authorization: Bearer svc-sk-…" -H 'Content-Type: application/json' \\
+    -d '{"message":{"messageId":"m-1","role":"user","parts":[{"text":"Hello"}]}}'</pre>
 <h2>Or with a wallet in place of a key</h2>
-<pre>curl -H "SIGN-IN-WITH-X: $(node bin/tollgate.mjs siwx \\
-    --keypair wallet.json --chain-id solana:mainnet --uri &lt;this address&gt;)" &lt;this address&gt;/api/v1/session/balance</pre>
+<pre>SIGNED=$(node bin/tollgate.mjs siwx --keypair wallet.json \\
+    --chain-id solana:mainnet --uri ${address})
+curl ${address}/api/v1/session/balance \\
+    -H "SIGN-IN-WITH-X: $SIGNED"</pre>
 <h2>Sell calls of your own models, tools and agents</h2>
 <pre>node bin/tollgate.mjs keygen --chain solana --out wallet.json
 node bin/tollgate.mjs provide --config provider.toml</pre>
@@ -71,11 +85,19 @@ node bin/tollgate.mjs provide --config provider.toml</pre>
   const policy = `default-src 'none'; style-src 'sha256-${digest}'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
   return async (app) => {
-    app.get('/', { schema: { hide: true } }, async (_request, reply) =>
-      reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', policy).send(page),
+    app.get('/', { schema: { hide: true } }, async (request, reply) =>
+      reply
+        .header('content-type', 'text/html; charset=utf-8')
+        .header('content-security-policy', policy)
+        .send(page(publicUrl ?? addressOf(request))),
     );
     app.get('/favicon.svg', { schema: { hide: true } }, async (_request, reply) =>
       reply.header('content-type', 'image/svg+xml').header('cache-control', 'public, max-age=86400').send(ICON),
     );
   };
+}
+
+/** The address that was asked. A name that is none of a host stays out of the page. */
+function addressOf({ protocol, host }: FastifyRequest): string {
+  return parseHost(host) === null ? '&lt;this address&gt;' : `${protocol}://${host}`;
 }

@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
+import { completeOperations, type CompletionOptions } from './complete-operations.ts';
 
 /** The order of chapters in the reference. A route names its chapter in `schema.tags`; one that is not here comes last. */
 const CHAPTERS = [
@@ -36,18 +37,74 @@ const ERROR_SCHEMA = {
   },
 } as const;
 
-interface Operation {
-  responses?: Record<string, unknown>;
+const PAYMENT_REQUIRED_SCHEMA = {
+  type: 'object',
+  description:
+    'An error, and the terms on which a payment is taken in place: an x402 PaymentRequired. The terms are there where this gateway has chains.',
+  required: ['error'],
+  properties: {
+    error: ERROR_SCHEMA.properties.error,
+    x402Version: { type: 'integer', const: 2 },
+    resource: { type: 'object', description: 'What is paid for: `url`, `description`, `mimeType`.', additionalProperties: true },
+    accepts: {
+      type: 'array',
+      description: 'One entry for each chain; pay one of them.',
+      items: {
+        type: 'object',
+        required: ['scheme', 'network', 'amount', 'asset', 'payTo'],
+        properties: {
+          scheme: { type: 'string', description: 'Such as `exact`.' },
+          network: { type: 'string', description: 'CAIP-2.' },
+          amount: { type: 'string', description: 'In units of the asset: micro-USDC.' },
+          asset: { type: 'string', description: 'Address of USDC on that chain.' },
+          payTo: { type: 'string' },
+          maxTimeoutSeconds: { type: 'integer' },
+          extra: { type: 'object', additionalProperties: true },
+        },
+      },
+    },
+    extensions: { type: 'object', additionalProperties: true },
+  },
+} as const;
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema?: object;
+}
+export interface Response {
+  description?: string;
+  headers?: Record<string, unknown>;
+  content?: Record<string, unknown>;
+}
+/** What this room reads and writes of an operation. */
+export interface Operation {
+  operationId?: string;
+  parameters?: Parameter[];
+  readonly requestBody?: unknown;
+  responses?: Record<string, Response>;
+  security?: readonly Readonly<Record<string, readonly string[]>>[];
   summary?: string;
   tags?: readonly string[];
 }
-export type PathTable = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+export type PathTable = Readonly<Record<string, Record<string, Operation>>>;
+
+/** The model of examples, in whose place one that this gateway has is shown. */
+export const EXAMPLE_MODEL = 'demo/sage';
+
+export interface ReferenceOptions extends CompletionOptions {
+  readonly version: string;
+  /** A chat model that can be called; null for none. */
+  readonly exampleModel: () => string | null;
+}
 
 /**
- * Makes `server.swagger()` describe every route that is registered after this, from the schemas that validate its requests.
- * Call it on the root instance before any route.
+ * Makes `server.swagger()` describe every route that is registered after this, from the schemas that validate its requests. Returns what gives the document as
+ * it is shown, as JSON text. Call it on the root instance before any route.
  */
-export async function describeRoutes(server: FastifyInstance, { version }: { readonly version: string }): Promise<void> {
+export async function describeRoutes(server: FastifyInstance, { version, exampleModel, payable }: ReferenceOptions): Promise<() => string> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -67,40 +124,32 @@ export async function describeRoutes(server: FastifyInstance, { version }: { rea
               'A Solana or EVM wallet in place of a key: the base64 of `{"message", "signature"}`, a CAIP-122 text and what the wallet signed of it. `GET /api/v1/auth/nonce` shows one to sign; `tollgate siwx` prints the header.',
           },
         },
-        schemas: { Error: ERROR_SCHEMA as never },
+        schemas: { Error: ERROR_SCHEMA as never, PaymentRequired: PAYMENT_REQUIRED_SCHEMA as never },
       },
     },
     transform: ({ schema, url }) => nameWildcard(schema, url),
     transformObject: (document) => {
       if (!('openapiObject' in document)) return {};
       const { openapiObject } = document;
-      for (const operations of Object.values(pathsOf(openapiObject))) {
-        for (const operation of Object.values(operations)) {
-          operation.responses ??= {};
-          for (const [status, answer] of Object.entries(operation.responses)) describeAnswer(status, answer);
-          operation.responses['default'] ??= {
-            description: 'Any error.',
-            content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-          };
-        }
-      }
+      completeOperations(pathsOf(openapiObject), { payable });
       // A chapter without a route is none.
       const used = new Set(Object.values(pathsOf(openapiObject)).flatMap((operations) => Object.values(operations).flatMap(({ tags = [] }) => tags)));
       return { ...openapiObject, tags: CHAPTERS.filter(({ name }) => used.has(name)) };
     },
   });
 
-  let text: string | null = null;
-  server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
-    text ??= JSON.stringify(server.swagger());
-    return reply.header('content-type', 'application/json; charset=utf-8').header('access-control-allow-origin', '*').send(text);
-  });
-}
-
-/** In place of the words that the generator has for an answer whose schema has none. */
-function describeAnswer(status: string, answer: unknown): void {
-  const described = answer as { description?: string };
-  if (described.description === 'Default Response') described.description = status === '201' ? 'It was made.' : 'The answer.';
+  let described: string | null = null;
+  let shown: { readonly model: string; readonly text: string } | null = null;
+  const document = () => {
+    described ??= JSON.stringify(server.swagger());
+    const model = exampleModel() ?? EXAMPLE_MODEL;
+    if (shown?.model !== model) shown = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
+    return shown.text;
+  };
+  server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
+    reply.header('content-type', 'application/json; charset=utf-8').header('access-control-allow-origin', '*').send(document()),
+  );
+  return document;
 }
 
 /** The paths of a document, with what this room reads of them. */

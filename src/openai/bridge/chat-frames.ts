@@ -23,6 +23,7 @@ export async function* chatFrames(frames: AsyncIterable<Frame>, { call, about, r
     object: 'chat.completion.chunk',
     created: Math.floor(about.startedAt / 1000),
     model: about.model,
+    provider: provider().name,
     choices: [{ index: 0, delta, finish_reason: null as string | null }],
   });
 
@@ -84,7 +85,12 @@ function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string,
   const finish_reason = FINISH[end.finish];
   const body: Record<string, unknown> = about.stream
     ? { ...chunk, choices: [{ index: 0, delta: {}, finish_reason }] }
-    : { ...chunk, object: 'chat.completion', choices: [{ index: 0, message: { role: 'assistant', content: said }, finish_reason }] };
+    : {
+        ...chunk,
+        object: 'chat.completion',
+        system_fingerprint: null,
+        choices: [{ index: 0, message: { role: 'assistant', content: said }, finish_reason }],
+      };
   if (end.finish === 'failed') {
     const message = `${about.model} failed: ${end.error ?? 'no reason given'}`;
     body['error'] = toHttpError(new GatewayError(end.errorCode ?? 'provider_unavailable', message)).body.error;

@@ -62,7 +62,9 @@ interface State {
   readonly added: ChatMessage[];
   addedLength: number;
   readonly texts: string[];
+  /** Of the last turn of the model: id and name. */
   provider: string;
+  providerName: string;
 }
 
 /**
@@ -102,6 +104,7 @@ export async function* runFrames(
     addedLength: 0,
     texts: [],
     provider: '',
+    providerName: '',
   };
   let end: RunEnd | null = null;
   try {
@@ -109,8 +112,8 @@ export async function* runFrames(
   } finally {
     await run.close(end === null ? (gone.aborted ? 'cancelled' : 'failed') : end.note === null ? 'complete' : 'stopped');
   }
-  const { tally, added, texts, provider } = state;
-  if (end !== null) yield runSettled({ about, text: texts.join(''), tally, provider, added }, end);
+  const { tally, added, texts, provider, providerName } = state;
+  if (end !== null) yield runSettled({ about, text: texts.join(''), tally, provider, providerName, added }, end);
 }
 
 /** null where the client left. */
@@ -151,12 +154,14 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
     if (about.stream)
       yield activityFrame(
         about,
+        state.providerName,
         calls.map((call) => activity(call, null)),
       );
     const said = await callAll(state, calls);
     if (about.stream)
       yield activityFrame(
         about,
+        state.providerName,
         calls.map((call, index) => activity(call, said[index]!)),
       );
     const asked = calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } }));
@@ -183,9 +188,11 @@ async function* nextTurn(state: State, body: ChatBody, round: number): AsyncGene
   const turn = yield* modelTurn(call, options.pipeline.run(call, gone), { id: run.id, goesOn: texts.length > 0, first: round === 0 });
   if (turn === null) return null;
   tally.settled(call, turn.settled);
-  tally.used((turn.settled.tail as ChatTail).usage);
+  const tail = turn.settled.tail as ChatTail;
+  tally.used(tail);
   if (turn.text !== '') texts.push(texts.length > 0 ? TURN_GAP + turn.text : turn.text);
   state.provider = turn.settled.provider;
+  state.providerName = String(tail.body['provider']);
   return turn;
 }
 

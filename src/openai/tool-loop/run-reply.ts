@@ -23,16 +23,19 @@ export interface RunReply {
   readonly about: ReplyAbout;
   readonly text: string;
   readonly tally: RunTally;
+  /** Id of the provider of the last turn. */
   readonly provider: string;
+  readonly providerName: string;
   /** What the model was told of tools, and had asked them; for a client that goes on with the conversation. */
   readonly added: readonly ChatMessage[];
 }
 
-const chunkOf = ({ id, startedAt, model }: ReplyAbout, choice: Json, more: Json = {}): Json => ({
+const chunkOf = ({ id, startedAt, model }: ReplyAbout, provider: string, choice: Json, more: Json = {}): Json => ({
   id,
   object: 'chat.completion.chunk',
   created: Math.floor(startedAt / 1000),
   model,
+  provider,
   choices: [{ index: 0, ...choice }],
   ...more,
 });
@@ -46,13 +49,16 @@ export interface ToolActivity extends ServerTool {
   readonly generation: string | null;
 }
 
-export function activityFrame(about: ReplyAbout, activities: readonly ToolActivity[]): Frame {
-  const chunk = chunkOf(about, { delta: {}, finish_reason: null }, { tollgate: { tool_calls: activities } });
+export function activityFrame(about: ReplyAbout, provider: string, activities: readonly ToolActivity[]): Frame {
+  const chunk = chunkOf(about, provider, { delta: {}, finish_reason: null }, { tollgate: { tool_calls: activities } });
   return { type: 'data', bytes: Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`) };
 }
 
 /** The end of a run as the last frame of a reply: what all its calls used and cost together, and each of them by itself. */
-export function runSettled({ about, text, tally, provider, added }: RunReply, { finishReason, calls, note, message }: RunEnd): SettledFrame {
+export function runSettled(
+  { about, text, tally, provider, providerName, added }: RunReply,
+  { finishReason, calls, note, message }: RunEnd,
+): SettledFrame {
   const asked = calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } }));
   const more: Json = {};
   // Without these the client's next request would have lost what its tools said.
@@ -60,10 +66,11 @@ export function runSettled({ about, text, tally, provider, added }: RunReply, { 
   if (note !== null) more['tollgate'] = { note: toHttpError(note).body.error };
   if (finishReason === 'error' && note !== null) more['error'] = toHttpError(note).body.error;
   const body = about.stream
-    ? chunkOf(about, { delta: {}, finish_reason: finishReason }, more)
+    ? chunkOf(about, providerName, { delta: {}, finish_reason: finishReason }, more)
     : {
         ...chunkOf(
           about,
+          providerName,
           {
             message: {
               ...message,
@@ -76,13 +83,16 @@ export function runSettled({ about, text, tally, provider, added }: RunReply, { 
           more,
         ),
         object: 'chat.completion',
+        system_fingerprint: null,
       };
   const deltas = { tool_calls: asked.map((call, index) => ({ index, ...call })) };
-  const before = about.stream && asked.length > 0 ? `data: ${JSON.stringify(chunkOf(about, { delta: deltas, finish_reason: null }))}\n\n` : null;
+  const before =
+    about.stream && asked.length > 0 ? `data: ${JSON.stringify(chunkOf(about, providerName, { delta: deltas, finish_reason: null }))}\n\n` : null;
   const tail: ChatTail = {
     before: before === null ? null : Buffer.from(before),
     body,
     usage: tally.usage,
+    completionCost: tally.completionCost,
     costDetails: { children: tally.children },
   };
   return { type: 'settled', settlement: tally.settlement, usage: null, provider, receipt: null, tail };

@@ -1,10 +1,13 @@
-import { formatUsd, toUsdNumber, type Call, type SettledFrame, type Settlement } from '#gateway';
+import { formatUsd, toUsdNumber, type Call, type MicroUsd, type SettledFrame, type Settlement } from '#gateway';
+import type { ChatTail } from '../chat-end.ts';
 
 /** What the calls of a run used and cost, as they settle. */
 export interface RunTally {
   settled(call: Call, frame: SettledFrame): void;
-  /** Tokens of a turn of the model. */
-  used(usage: Readonly<Record<string, unknown>>): void;
+  /** A turn of the model is over. */
+  used(tail: Pick<ChatTail, 'usage' | 'completionCost'>): void;
+  /** What was charged for completion tokens. */
+  readonly completionCost: MicroUsd;
   readonly charged: bigint;
   readonly settlement: Settlement;
   readonly usage: Readonly<Record<string, unknown>>;
@@ -29,12 +32,16 @@ export function createRunTally(): RunTally {
   const sums = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
   let prompt = 0;
   let completion = 0;
+  let completionCost = 0n;
   let estimated = false;
   return {
     children,
     settlement: sums,
     get charged() {
       return sums.charged;
+    },
+    get completionCost() {
+      return completionCost;
     },
     get usage() {
       return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, ...(estimated ? { estimated } : {}) };
@@ -54,7 +61,9 @@ export function createRunTally(): RunTally {
         ...(receipt === null ? {} : { receipt }),
       });
     },
-    used({ prompt_tokens: asked, completion_tokens: said, estimated: measured }) {
+    used({ usage, completionCost: ofTurn = 0n }) {
+      const { prompt_tokens: asked, completion_tokens: said, estimated: measured } = usage;
+      completionCost += ofTurn;
       if (typeof asked === 'number') prompt += asked;
       if (typeof said === 'number') completion += said;
       estimated ||= measured === true;

@@ -126,7 +126,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     drainMs: 50,
     drainBytes: 1024 * 1024,
     refuse: refuseLock,
-    receipt: (call, end, settlement) => (call.wantsReceipt ? signer.sign(receiptOfCall(call, end, settlement, now())) : null),
+    receipt: (call, end, settlement) => (call.wantsReceipt ? signer.sign(receiptOfCall(call, end, settlement, now(), [])) : null),
     onStarted: observer.started,
     onRefused: observer.failed,
     onResolved(call, resolution) {

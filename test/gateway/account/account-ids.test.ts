@@ -15,13 +15,20 @@ describe('account ids', () => {
     [`solana:${SOLANA}`, `solana:${SOLANA}`, `solana:${GENESIS}:${SOLANA}`],
   ])('%s is one account, however it is written', (text, ledger, caip) => {
     expect(parseAccountId(text)).toBe(ledger);
-    expect(toCaip10(ledger)).toBe(caip);
+    expect(toCaip10(ledger, [])).toBe(caip);
     expect(parseAccountId(caip)).toBe(ledger);
   });
 
   it('of contract wallets stay on their chain', () => {
     const id = `eip155:10:${EVM.toLowerCase()}`;
-    expect(toCaip10(id)).toBe(id);
+    expect(toCaip10(id, ['eip155:84532'])).toBe(id);
+  });
+
+  it('of ordinary wallets are shown on the first chain of the gateway that is of their family', () => {
+    const networks = ['solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1', 'eip155:84532', 'eip155:8453'];
+    expect(toCaip10(`eip155:${EVM.toLowerCase()}`, networks)).toBe(`eip155:84532:${EVM.toLowerCase()}`);
+    expect(toCaip10(`solana:${SOLANA}`, networks)).toBe(`solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1:${SOLANA}`);
+    expect(toCaip10(`solana:${SOLANA}`, ['eip155:84532'])).toBe(`solana:${GENESIS}:${SOLANA}`);
   });
 
   it.each([
@@ -55,7 +62,7 @@ describe('account ids', () => {
         ),
         (text) => {
           const id = parseAccountId(text);
-          if (id !== null) expect(parseAccountId(toCaip10(id))).toBe(id);
+          if (id !== null) expect(parseAccountId(toCaip10(id, []))).toBe(id);
         },
       ),
     );

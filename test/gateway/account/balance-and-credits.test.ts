@@ -38,8 +38,8 @@ describe('balance and credits', () => {
     const { call, tenant } = await openWorld();
     const { key } = await tenant('busy');
     const first = await call(key, 'GET', '/api/v1/session/balance');
-    expect(first.headers.get('x-ratelimit-limit-requests')).toBe('80');
-    expect(first.headers.get('x-ratelimit-remaining-requests')).toBe('79');
+    expect(first.headers.get('x-ratelimit-limit-requests')).toBe('60');
+    expect(first.headers.get('x-ratelimit-remaining-requests')).toBe('60');
     for (let round = 0; round < 79; round += 1) await call(key, 'GET', '/api/v1/session/balance');
     const last = await call<{ error: { type: string } }>(key, 'GET', '/api/v1/session/balance');
     expect([last.status, last.body.error.type, last.headers.get('retry-after')]).toEqual([429, 'rate_limit_exceeded', '1']);

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { accountTotals, createLedger, createPriceBook, escrowOf, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
+import { accountTotals, createLedger, createPriceBook, escrowOf, findLocks, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
 import {
   accountRoutes,
   adminRoutes,
@@ -8,6 +8,7 @@ import {
   createAdminGuard,
   createKey,
   createKeyStore,
+  createKeyUsage,
   createRateLimiter,
   createRatePolicies,
   createServer,
@@ -84,6 +85,7 @@ export async function openWorld(): Promise<World> {
   await createPriceBook(database, now).remember([{ id: price, provider: 'provider', service: 'author/model', rates }]);
 
   const server = createServer({ limits: LIMITS, onError: (error) => failures.push(error) });
+  const usage = createKeyUsage(database, now);
   const totals = (account: string) => accountTotals(database, account);
   await server.register(
     accountRoutes({
@@ -97,20 +99,24 @@ export async function openWorld(): Promise<World> {
       keys,
       nonces: { use: async () => true },
       ledger,
+      usage,
+      findLocks: (asked) => findLocks(database, asked),
       totals,
       receipt: (record) => (record.state === 'settled' ? `receipt-of-${record.id}` : null),
+      networks: [],
       now,
     }),
     { prefix: '/api/v1' },
   );
   await server.register(
     adminRoutes({
-      contractNetworks: [],
+      networks: [],
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       consumers: createConsumerStore(database, { now }),
       keys,
       ledger,
+      usage,
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit: async () => ({ clean: true, total: 12n }),

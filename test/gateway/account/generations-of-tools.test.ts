@@ -33,7 +33,7 @@ it('each round of a tool call has a record: what it waits for, what went on with
     outcome: 'complete',
     tool: 'ask',
     continues: firstId,
-    usage: { call: 1 },
+    usage_details: { call: 1 },
     cost_micro_usdc: 1_000,
   });
   expect(await spine.generation(firstId)).toMatchObject({

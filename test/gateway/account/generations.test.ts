@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { viewForOtherClients } from '../../../src/gateway/account/generation-for-other-clients.ts';
 import { openWorld, type ErrorBody, type World } from './gateway-world.ts';
 
 interface Generation {
@@ -41,6 +42,7 @@ describe('the record of a call', () => {
     const { status, body } = await world.call<Generation>(key, 'GET', '/api/v1/generation?id=gen-1');
     expect(status).toBe(200);
     expect(body.data).toEqual({
+      ...viewForOtherClients('model', { prompt: 12, completion: 34 }, 'stop'),
       id: 'gen-1',
       object: 'generation',
       state: 'settled',
@@ -50,12 +52,14 @@ describe('the record of a call', () => {
       request_id: 'req-1',
       primitive: 'model',
       model: 'author/model',
+      service: 'author/model',
       tool: null,
       continues: null,
       provider: 'provider',
       provider_name: 'The Provider',
       streamed: true,
-      usage: { prompt: 12, completion: 34 },
+      usage: 0.0003,
+      usage_details: { prompt: 12, completion: 34 },
       tokens_prompt: 12,
       tokens_completion: 34,
       total_cost: 0.0003,
@@ -123,7 +127,7 @@ describe('the record of a call', () => {
     await world.ledger.settle({ id: 'gen-1', price: world.price, provider: 'p', charge: 1n, draw: false, feeBps: 0, usage: detail, detail });
     const { status, body } = await world.call<Generation>(key, 'GET', '/api/v1/generation?id=gen-1');
     expect(status).toBe(200);
-    expect(body.data).toMatchObject({ id: 'gen-1', model: null, streamed: null, flags: [], usage: {} });
+    expect(body.data).toMatchObject({ id: 'gen-1', model: null, streamed: null, flags: [], usage_details: {} });
   });
 
   it('is as unknown to others as one that does not exist', async () => {

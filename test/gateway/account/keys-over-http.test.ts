@@ -43,7 +43,7 @@ describe('keys over HTTP', () => {
     });
     expect(status).toBe(201);
     expect(body.key).toMatch(/^svc-sk-v2-[1-9A-HJ-NP-Za-km-z]{44,50}$/);
-    expect(body.data).toEqual({
+    expect(body.data).toMatchObject({
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       name: 'robot',
       label: 'robot',
@@ -52,13 +52,19 @@ describe('keys over HTTP', () => {
       limit_remaining: 2.5,
       limit_reset: 'monthly',
       usage: 0,
+      usage_daily: 0,
+      usage_weekly: 0,
+      usage_monthly: 0,
       created_at: '2026-03-04T05:06:07.089Z',
       expires_at: '2026-12-31T22:00:00.000Z',
       allowed_services: ['author/model'],
       development: false,
     });
     const shown = await call<One>(body.key, 'GET', '/api/v1/key');
-    expect(shown.body.data).toEqual({ ...body.data, rate_limit: { requests: 80, tokens: 1_000_000, interval: '60s' } });
+    expect(shown.body.data).toEqual({
+      ...body.data,
+      rate_limit: { requests: 60, tokens: 1_000_000, interval: '60s', note: expect.stringContaining('steady rate') },
+    });
     const list = await call<List>(alice.key, 'GET', KEYS);
     expect(new Set(list.body.data.map((key) => key['name']))).toEqual(new Set(['alice', 'robot']));
     expect(JSON.stringify(list.body)).not.toContain(body.key.slice(10));
@@ -71,9 +77,22 @@ describe('keys over HTTP', () => {
     const day = { id: `${limited.data.hash}:daily-2026-03-04`, limit: 1_000_000n };
     expect(await spend(opened, 'gen-1', alice.account, day, 400_000n)).toMatchObject({ ok: true });
     expect(await spend(opened, 'gen-2', alice.account, day, 700_000n)).toMatchObject({ ok: false, reason: 'budget_exceeded' });
-    expect((await call<One>(limited.key, 'GET', '/api/v1/key')).body.data).toMatchObject({ usage: 0.4, limit: 1, limit_remaining: 0.6 });
+    expect((await call<One>(limited.key, 'GET', '/api/v1/key')).body.data).toMatchObject({
+      usage: 0.4,
+      usage_daily: 0.4,
+      usage_weekly: 0.4,
+      usage_monthly: 0.4,
+      limit: 1,
+      limit_remaining: 0.6,
+    });
     opened.clock.now += 86_400_000;
-    expect((await call<One>(limited.key, 'GET', '/api/v1/key')).body.data).toMatchObject({ usage: 0, limit_remaining: 1 });
+    expect((await call<One>(limited.key, 'GET', '/api/v1/key')).body.data).toMatchObject({
+      usage: 0,
+      usage_daily: 0,
+      usage_weekly: 0.4,
+      usage_monthly: 0.4,
+      limit_remaining: 1,
+    });
 
     // One without a limit is counted too.
     await spend(opened, 'gen-3', alice.account, { id: `${alice.hash}:all`, limit: 2n ** 61n }, 5n);
@@ -100,7 +119,7 @@ describe('keys over HTTP', () => {
       allowed_services: ['x'],
     });
     expect(await works()).toBe(200);
-    expect((await call(alice.key, 'DELETE', path)).body).toEqual({ data: { hash: data.hash, deleted: true } });
+    expect((await call(alice.key, 'DELETE', path)).body).toEqual({ deleted: true, data: { hash: data.hash, deleted: true } });
     expect(await works()).toBe(401);
     expect((await call(alice.key, 'DELETE', path)).status).toBe(404);
     expect((await call(alice.key, 'PATCH', path, {})).status).toBe(404);

@@ -58,7 +58,8 @@ test('a provider that leaves usage out earns nothing for it, is flagged and coun
   const endpoints = (await (await spine.get('/models/shared/model/endpoints')).json()) as { data: { endpoints: { provider_name: string }[] } };
   expect(endpoints.data.endpoints.find((one) => one.provider_name === 'Careless')).toMatchObject({
     provider_id: supplier.id,
-    status: 'healthy',
+    status: 0,
+    health: 'healthy',
     requests,
     flags,
     compliance,

@@ -30,6 +30,8 @@ test('GET /providers lists who serves, what, since when, how it is reached, and 
       {
         id: 'id-A',
         name: 'A',
+        slug: 'a',
+        privacy_policy_url: null,
         services: 1,
         primitives: ['model'],
         status: 'healthy',
@@ -43,6 +45,8 @@ test('GET /providers lists who serves, what, since when, how it is reached, and 
       {
         id: 'id-B',
         name: 'B',
+        slug: 'b',
+        privacy_policy_url: null,
         services: 2,
         primitives: ['model', 'tool'],
         status: 'degraded',

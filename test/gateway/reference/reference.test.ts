@@ -1,5 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { referenceRoutes } from '#gateway';
+import { EXAMPLE_MODEL, referenceRoutes } from '#gateway';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 interface Document {
@@ -14,7 +14,7 @@ let app: FastifyInstance;
 let url: string;
 beforeAll(async () => {
   app = Fastify({ forceCloseConnections: true });
-  await referenceRoutes(app, { version: '1.2.3' });
+  await referenceRoutes(app, { version: '1.2.3', payable: false, exampleModel: () => null, publicUrl: null });
   const body = { type: 'object', required: ['model'], properties: { model: { type: 'string', description: 'Which one.' } } };
   await app.register(
     async (child) => {
@@ -31,7 +31,53 @@ afterAll(() => app.close());
 
 const get = (path: string) => fetch(url + path);
 
+/** The document of a server whose only routes are `POST /chat/completions` and `GET /agents`. */
+async function documentOf(options: { readonly payable: boolean; readonly exampleModel: () => string | null }): Promise<string> {
+  const own = Fastify();
+  await referenceRoutes(own, { version: '1', publicUrl: null, ...options });
+  const body = { type: 'object', properties: { model: { type: 'string' } }, examples: [{ model: EXAMPLE_MODEL }] };
+  own.post('/chat/completions', { schema: { tags: ['Chat'], summary: 'Chat', body } }, async () => ({}));
+  own.get('/agents', { schema: { tags: ['Models'], summary: 'List agents' } }, async () => ({}));
+  return (await own.inject('/openapi.json')).body;
+}
+
+interface Operations {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly security?: readonly object[]; readonly operationId: string }>>>>;
+}
+
 describe('the reference', () => {
+  it('says where a payment is enough, without a credential', async () => {
+    const { paths } = JSON.parse(await documentOf({ payable: true, exampleModel: () => null })) as Operations;
+    expect(paths['/chat/completions']!['post']!.security).toEqual([{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }]);
+    expect(paths['/agents']!['get']!.security).toBeUndefined();
+    const without = JSON.parse(await documentOf({ payable: false, exampleModel: () => null })) as Operations;
+    expect(without.paths['/chat/completions']!['post']!.security).toBeUndefined();
+  });
+
+  it('has examples that call a model of this gateway', async () => {
+    const document = await documentOf({ payable: false, exampleModel: () => 'own/"model"$&' });
+    expect(document).not.toContain(EXAMPLE_MODEL);
+    expect(document).toContain(JSON.stringify('own/"model"$&'));
+    expect(await documentOf({ payable: false, exampleModel: () => null })).toContain(EXAMPLE_MODEL);
+  });
+
+  it('can be read on a phone and in the dark, and leads back', async () => {
+    const page = await (await get('/docs')).text();
+    expect(page).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
+    expect(page).toContain('<a href="/">');
+    const style = await (await get('/docs/static/theme/tollgate.css')).text();
+    for (const rule of ['prefers-color-scheme: dark', 'max-width: 800px']) expect(style).toContain(rule);
+    expect(await (await get('/docs/json')).json()).toEqual(await (await get('/openapi.json')).json());
+  });
+
+  it('has a home page with the address that was asked, and every kind of client', async () => {
+    const page = await (await get('/')).text();
+    expect(page).toContain(`OPENAI_BASE_URL=${url}/api/v1`);
+    expect(page).toContain(`${url}/a2a/`);
+    expect(page).toContain('href="/api/v1/agents"');
+    expect(page).not.toContain('this address');
+  });
+
   it('is OpenAPI 3.1 from the schemas that validate, with every way to say who calls', async () => {
     const response = await get('/openapi.json');
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');

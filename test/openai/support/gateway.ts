@@ -57,8 +57,8 @@ const caller: Caller = { account: 'tollgate:local:dev', key: null, wallet: null 
 const rate: RateDecision = {
   allowed: true,
   retryAfterS: 0,
-  requests: { limit: 60, remaining: 59, resetS: 1 },
-  tokens: { limit: 100, remaining: 100, resetS: 0 },
+  requests: { perMinute: 60, limit: 60, remaining: 59, resetS: 1 },
+  tokens: { perMinute: 100, limit: 100, remaining: 100, resetS: 0 },
 };
 
 /** Repeated requests need a database, so they are tested where there is one. */

@@ -1,1 +1,11 @@
-SELECT * FROM consumers ORDER BY created_at, account LIMIT $1 OFFSET $2
+-- A wallet that nobody has named is there since its first key or deposit.
+SELECT account, label, created_at FROM consumers
+UNION ALL
+SELECT account, '' AS label, MIN(created_at) AS created_at FROM (
+  SELECT account, created_at FROM api_keys
+  UNION ALL
+  SELECT account, created_at FROM deposits WHERE account IS NOT NULL
+) AS began
+WHERE NOT EXISTS (SELECT 1 FROM consumers WHERE consumers.account = began.account)
+GROUP BY account
+ORDER BY created_at, account LIMIT $1 OFFSET $2

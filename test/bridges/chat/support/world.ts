@@ -148,7 +148,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     drainMs: config.billing.drainMs,
     drainBytes: config.billing.drainBytes,
     refuse: refuseLock,
-    receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now())) : null),
+    receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), [])) : null),
     onStarted: observer.started,
     onRefused: observer.failed,
     onResolved(call, resolution) {

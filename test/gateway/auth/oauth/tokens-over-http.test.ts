@@ -75,17 +75,33 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const totals = (account: string) => accountTotals(database, account);
   const adminKey = createKey('admin').text;
-  await server.register(accountRoutes({ admit, keys: store, offers: () => true, nonces, ledger, totals, receipt: () => null, now }), {
-    prefix: '/api/v1',
-  });
+  await server.register(
+    accountRoutes({
+      admit,
+      keys: store,
+      offers: () => true,
+      nonces,
+      ledger,
+      usage: async () => new Map(),
+      findLocks: async () => ({ records: [], next: null }),
+      totals,
+      receipt: () => null,
+      networks: [],
+      now,
+    }),
+    {
+      prefix: '/api/v1',
+    },
+  );
   await server.register(
     adminRoutes({
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
-      contractNetworks: [],
+      networks: [],
       consumers: createConsumerStore(database, { now }),
       keys: store,
       ledger,
+      usage: async () => new Map(),
       totals,
       findTransfer: (id) => findTransfer(database, id),
       audit: () => audit(database, { now }),

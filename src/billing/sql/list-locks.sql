@@ -1,0 +1,9 @@
+-- Calls of account $1 from the place ($4, $5) on, it included, and before the place ($2, $3); the newest first. $6: state, or '' for all.
+-- $7 and $8 are what lock_detail is like, $9 is what it or the detail of the run is like.
+SELECT id, account, amount, parent, depth, lendable, lent, kept, prices, budget, state, price, provider, charged, fee, fee_bps, drawn, shortfall,
+  created_at, expires_at, resolved_at, lock_detail, usage, detail
+FROM locks
+WHERE account = $1 AND created_at <= $2 AND (created_at < $2 OR id < $3) AND created_at >= $4 AND (created_at > $4 OR id >= $5)
+  AND ($6 = '' OR state = $6) AND lock_detail LIKE $7 ESCAPE '\' AND lock_detail LIKE $8 ESCAPE '\'
+  AND (lock_detail LIKE $9 ESCAPE '\' OR COALESCE(detail, '') LIKE $9 ESCAPE '\')
+ORDER BY created_at DESC, id DESC LIMIT $10

@@ -1,0 +1,131 @@
+/* The answers of chat as the reference describes them. They are written as bytes and never serialised by it. */
+
+const text = { type: 'string' } as const;
+const maybeText = { type: ['string', 'null'] } as const;
+const tokens = { type: 'integer', description: 'Tokens.' } as const;
+
+const usageSchema = {
+  type: 'object',
+  required: ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost', 'cost_details'],
+  additionalProperties: true,
+  properties: {
+    prompt_tokens: tokens,
+    completion_tokens: tokens,
+    total_tokens: tokens,
+    estimated: { type: 'boolean', description: 'The gateway counted, as the provider did not.' },
+    cost: { type: 'number', description: 'USD charged.' },
+    cost_details: {
+      type: 'object',
+      required: ['charged_usd', 'fee_usd', 'upstream_inference_prompt_cost', 'upstream_inference_completions_cost'],
+      properties: {
+        charged_usd: { type: 'string', description: '`cost` as an exact decimal.' },
+        fee_usd: { type: 'string', description: "The operator's part of it." },
+        upstream_inference_completions_cost: { type: 'number', description: 'USD of it for completion tokens.' },
+        upstream_inference_prompt_cost: { type: 'number', description: 'USD of it for all else.' },
+        run_cost_usd: { type: 'string', description: 'With all calls that were made under this one.' },
+        receipt: { type: 'string', description: 'Signed receipt (compact JWS), in streams that asked for one.' },
+        children: {
+          type: 'array',
+          items: { type: 'object', additionalProperties: true },
+          description: 'The calls of a run that used tools of the gateway.',
+        },
+      },
+    },
+  },
+} as const;
+
+const toolCallProperties = {
+  id: text,
+  type: { type: 'string', const: 'function' },
+  function: { type: 'object', properties: { name: text, arguments: { type: 'string', description: 'JSON text.' } } },
+} as const;
+
+const said = {
+  role: { type: 'string', const: 'assistant' },
+  content: maybeText,
+  reasoning: maybeText,
+  refusal: maybeText,
+} as const;
+
+const common = {
+  id: { type: 'string', description: 'Of the call, for `/api/v1/generation`.' },
+  created: { type: 'integer', description: 'Epoch seconds.' },
+  model: { type: 'string', description: 'The name that was called.' },
+  provider: { type: 'string', description: 'Name of the provider that served.' },
+} as const;
+
+const finishReason = { type: ['string', 'null'], description: '`stop`, `length`, `tool_calls`, `content_filter` or `error`.' } as const;
+
+const completionSchema = {
+  type: 'object',
+  required: ['id', 'object', 'created', 'model', 'choices', 'usage', 'system_fingerprint'],
+  additionalProperties: true,
+  properties: {
+    ...common,
+    object: { type: 'string', const: 'chat.completion' },
+    system_fingerprint: maybeText,
+    choices: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['index', 'message', 'finish_reason'],
+        additionalProperties: true,
+        properties: {
+          index: { type: 'integer' },
+          message: {
+            type: 'object',
+            additionalProperties: true,
+            properties: { ...said, tool_calls: { type: 'array', items: { type: 'object', properties: toolCallProperties } } },
+          },
+          finish_reason: finishReason,
+        },
+      },
+    },
+    usage: usageSchema,
+  },
+} as const;
+
+const chunkSchema = {
+  type: 'object',
+  description: 'One `data:` event. `data: [DONE]` ends the stream; one with `error` ends a stream that failed.',
+  required: ['id', 'object', 'created', 'model', 'choices'],
+  additionalProperties: true,
+  properties: {
+    ...common,
+    object: { type: 'string', const: 'chat.completion.chunk' },
+    system_fingerprint: text,
+    choices: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['index', 'delta', 'finish_reason'],
+        additionalProperties: true,
+        properties: {
+          index: { type: 'integer' },
+          delta: {
+            type: 'object',
+            additionalProperties: true,
+            properties: {
+              ...said,
+              tool_calls: {
+                type: 'array',
+                items: { type: 'object', required: ['index'], properties: { index: { type: 'integer' }, ...toolCallProperties } },
+              },
+            },
+          },
+          finish_reason: finishReason,
+        },
+      },
+    },
+    usage: { ...usageSchema, description: 'In the last chunk alone.' },
+    error: {
+      type: 'object',
+      properties: { message: text, type: text, code: { type: 'integer' }, param: maybeText },
+    },
+  },
+} as const;
+
+export const chatAnswerSchema = {
+  description: 'The completion; with `stream`, its chunks.',
+  content: { 'application/json': { schema: completionSchema }, 'text/event-stream': { schema: chunkSchema } },
+} as const;
