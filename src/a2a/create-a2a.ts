@@ -33,7 +33,7 @@ import { createPaymentTasks } from './payment-required.ts';
 import { createOpenStreams } from './open-streams.ts';
 import type { Push } from './push-door.ts';
 import { resolveAgent } from './resolve.ts';
-import { a2aRoutes } from './routes.ts';
+import { a2aRoutes, type A2aRoutesDeps } from './routes.ts';
 import { createRunSend } from './run-send.ts';
 import { createListenToTask } from './listen-to-task.ts';
 import { createLook, showTask, type RunTaskDeps } from './run-task.ts';
@@ -59,6 +59,7 @@ export interface A2aOptions {
   /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly auth: CardAuth;
+  readonly challenge: A2aRoutesDeps['challenge'];
   /** The address that the cards of a request are for; null where its Host is none. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
   /** Secret that the ids of tasks are sealed with which wait for money. */
@@ -166,6 +167,7 @@ export function createA2a(options: A2aOptions): A2a {
       receipts: config.billing.receipts,
       allowPrivate: config.webhooks.allowPrivate,
       origin: options.origin,
+      challenge: options.challenge,
       keepAlive: createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS),
       onError: options.onError,
     }),

@@ -27,9 +27,13 @@ const NOTHING = Buffer.alloc(0);
 
 /** Writes results as the binding has them: around the id of JSON-RPC, or as they are on HTTP+JSON. */
 export function createOut({ answer, version, binding, idText, operation, bare = false, told: more = () => ({}), onError }: OutOptions): Out {
-  const rest = binding === 'rest';
+  // A bare message came to an address of JSON-RPC: errors have one form there.
+  const rest = binding === 'rest' && !bare;
+  // Clients of 0.3 that asked for events read nothing else.
+  const failsInEvent = version === '0.3' && !rest && operation !== null && isStreaming(operation);
   const streams = operation !== null && isStreaming(operation);
   const around = (text: string) => {
+    if (bare) return text;
     if (!rest) return resultText(idText, text);
     // 0.3 writes on HTTP+JSON what it writes nowhere else.
     return version === '0.3' && operation !== null ? JSON.stringify(legacyRestResult(operation, JSON.parse(text))) : text;
@@ -38,7 +42,8 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
   let begun = false;
 
   const fail = async (status: number, headers: Readonly<Record<string, string>>, text: string, inStream: string) => {
-    if (!begun) return answer.end(text, status, { ...headers, ...more(), ...type });
+    if (!begun && failsInEvent && status === 200) await answer.events(NOTHING);
+    else if (!begun) return answer.end(text, status, { ...headers, ...more(), ...type });
     // On HTTP+JSON nothing but the name of the event tells an error from a result.
     if (!rest) return answer.end(inStream, 200);
     await answer.events(Buffer.from(eventText(inStream, null, 'error')));
@@ -63,13 +68,13 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
     async fail(thrown) {
       const told = worthTelling(thrown);
       if (told !== null) onError(told);
-      const target = { version, binding, idText };
+      const target = { version, binding: rest ? binding : 'jsonrpc', bare, idText } as const;
       const { status, headers, text } = toA2aError(thrown, target);
       await fail(status, headers, text, rest ? JSON.stringify(errorValue(thrown, target)) : text);
     },
     async refused(error) {
       const text = rest ? JSON.stringify(restError(version, error)) : errorText(idText, error);
-      await fail(rest ? statusOf(error.code) : 200, {}, text, text);
+      await fail(rest || bare ? statusOf(error.code) : 200, {}, text, text);
     },
     async close() {
       await answer.events(NOTHING);
