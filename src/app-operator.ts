@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { accountTotals, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
+import { accountTotals, findTransfer, type AuditReport, type createReceiptSigner, type Ledger, type LockRecord } from '#billing';
 import {
   accountRoutes,
   createAdminGate,
@@ -11,7 +11,6 @@ import {
   fundsRoutes,
   healthRoutes,
   metricsRoutes,
-  receiptOfRecord,
   type Attempts,
   type CardKey,
   type Catalog,
@@ -40,6 +39,8 @@ export interface OperatorRoutesDeps {
   readonly keys: KeyStore;
   readonly nonces: ReturnType<typeof createNonces>;
   readonly receipts: ReturnType<typeof createReceiptSigner>;
+  /** The signed receipt of a settled call; null for one that was not charged. */
+  readonly receipt: (record: LockRecord) => string | null;
   readonly cardKey: Pick<CardKey, 'jwk'>;
   readonly admit: Pipeline['admit'];
   readonly audit: () => Promise<AuditReport>;
@@ -61,11 +62,7 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
   const totals = (account: string) => accountTotals(database, account);
 
   return async (server) => {
-    const receipt: Parameters<typeof accountRoutes>[0]['receipt'] = (record) => {
-      const made = receiptOfRecord(record);
-      return made === null ? null : receipts.sign(made);
-    };
-    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, totals, receipt, now }), { prefix: '/api/v1' });
+    await server.register(accountRoutes({ admit, keys, offers, nonces, ledger, totals, receipt: deps.receipt, now }), { prefix: '/api/v1' });
     const { adminKey, adminNetworks: networks, publicUrl } = config;
     const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
     const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { createLedger, createPriceBook, createReceiptSigner, expireOrphans, type AuditReport, type Ledger } from '#billing';
+import { createLedger, createPriceBook, createReceiptSigner, expireOrphans, type AuditReport, type Ledger, type LockRecord } from '#billing';
 import { connectRedis, type Database } from '#store';
 import {
   allowPages,
@@ -50,6 +50,7 @@ import {
   type PipelineOptions,
   type ServerOptions,
   type Tunnels,
+  receiptOfRecord,
 } from '#gateway';
 import type { Mcp } from './mcp/index.ts';
 import { openAccess } from './app-access.ts';
@@ -136,6 +137,10 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 
     const identity = createIdentity(config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed });
     const receipts = createReceiptSigner(identity.receiptKey.privateKey);
+    const receipt = (record: LockRecord) => {
+      const made = receiptOfRecord(record);
+      return made === null ? null : receipts.sign(made);
+    };
     const cardKey = createCardKey(identity);
     const redis =
       config.redisUrl === null
@@ -275,6 +280,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const audited = () => auditWithJournal(config, database, { now });
     const taskRoom = openTasks({
       ...common,
+      receipt,
       identity,
       prices: priceBook,
       catalog,
@@ -335,6 +341,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
         keys,
         nonces,
         receipts,
+        receipt,
         cardKey,
         admit: pipeline.admit,
         audit: audited,

@@ -8,7 +8,8 @@ import { errorValue, REST_MEDIA_TYPES, toA2aError, type A2aBinding } from './wir
 import type { A2aVersion } from './wire/version.ts';
 
 export interface OutOptions {
-  readonly answer: Answer;
+  /** The answer, with what its head says beside the usual where it is a stream. */
+  readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
   readonly version: A2aVersion;
   readonly binding: A2aBinding;
   /** On JSON-RPC. */
@@ -26,7 +27,7 @@ export interface OutOptions {
 const NOTHING = Buffer.alloc(0);
 
 /** Writes results as the binding has them: around the id of JSON-RPC, or as they are on HTTP+JSON. */
-export function createOut({ answer, version, binding, idText, operation, bare = false, told: more = () => ({}), onError }: OutOptions): Out {
+export function createOut({ answer: open, version, binding, idText, operation, bare = false, told: more = () => ({}), onError }: OutOptions): Out {
   // A bare message came to an address of JSON-RPC: errors have one form there.
   const rest = binding === 'rest' && !bare;
   // Clients of 0.3 that asked for events read nothing else.
@@ -40,6 +41,8 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
   };
   const type = { 'content-type': rest ? REST_MEDIA_TYPES[version] : 'application/json' };
   let begun = false;
+  let head: Readonly<Record<string, string>> = {};
+  const answer = open(() => head);
 
   const fail = async (status: number, headers: Readonly<Record<string, string>>, text: string, inStream: string) => {
     if (!begun && failsInEvent && status === 200) await answer.events(NOTHING);
@@ -51,13 +54,15 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
   };
 
   return {
-    async event(text) {
+    async event(text, headers) {
+      if (!begun && headers) head = headers;
       begun = true;
       await answer.events(Buffer.from(eventText(around(text))));
     },
     async result(text, headers = {}) {
       if (streams) {
         // Also a single event is a stream to a client that asked for one.
+        if (!begun) head = headers;
         await answer.events(NOTHING);
         answer.end(around(text), 200);
       } else if (bare) {

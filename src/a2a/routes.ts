@@ -100,7 +100,7 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
         createOut({
           ...understood,
           told: () => ({ ...receiptHeaders(payment), ...activated, ...(challenge === null ? {} : { 'www-authenticate': challenge }) }),
-          answer: createAnswer({ sink, events: understood.operation !== null && isStreaming(understood.operation), keepAlive }),
+          answer: (headers) => createAnswer({ sink, events: understood.operation !== null && isStreaming(understood.operation), keepAlive, headers }),
           onError: (error) => deps.onError(error, request),
         });
       try {

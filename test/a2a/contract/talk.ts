@@ -27,6 +27,7 @@ export interface Reply {
 export interface Stream {
   readonly status: number;
   readonly contentType: string;
+  readonly headers: Headers;
   /** The next event; null once the stream has ended. */
   next(): Promise<Event | null>;
   /** All that is left, until its end. */
@@ -223,6 +224,7 @@ function readStream(response: Response, version: Version, binding: Binding): Str
   return {
     status: response.status,
     contentType: response.headers.get('content-type') ?? '',
+    headers: response.headers,
     wire,
     next,
     async rest() {
