@@ -21,7 +21,7 @@ import {
 import { createAgentSpeaker } from './agent-speaker.ts';
 import { runBridged, type Bridge } from './bridged.ts';
 import { createAskForCard } from './cards/ask-for-card.ts';
-import { createCards } from './cards/card-cache.ts';
+import { createCards, type BridgedAgent } from './cards/card-cache.ts';
 import type { CardOrigin } from './cards/card-pages.ts';
 import { addCardRoutes } from './cards/card-routes.ts';
 import type { CardAuth } from './cards/card-security.ts';
@@ -92,6 +92,9 @@ export interface A2a {
 const KEEP_ALIVE_MS = 15_000;
 /** Time for streams to end in good order before the gateway stops. */
 const LAST_EVENTS_MS = 1_000;
+/** Names that are looked through for those that a wrong one may mean, and how many of them are told. */
+const NAMED_MAX = 1_000;
+const SHOWN_MAX = 5;
 /** The ids of tasks that wait for money are good for so long. */
 const UNPAID_MS = 60 * 60_000;
 
@@ -105,6 +108,7 @@ export function createA2a(options: A2aOptions): A2a {
     x402: options.payments.open,
     version,
     now: options.elapsed,
+    date: now,
     random,
     onError: (error) => options.onUnseen(error),
   });
@@ -129,6 +133,21 @@ export function createA2a(options: A2aOptions): A2a {
     const { a2a: _, ...others } = options.speakers();
     const found = speakerOf(others, service);
     return found?.speaker.has(found.name) ? { service, ...found } : null;
+  };
+  const bridged = async (service: string): Promise<BridgedAgent | null> => {
+    const bridge = bridgeOf(service);
+    const about = await bridge?.speaker.about?.(bridge.name);
+    return bridge && about ? { ...about, primitive: bridge.speaker.primitive, name: bridge.name } : null;
+  };
+  const namesBelow = (prefix: string): readonly string[] => {
+    const { a2a: _, ...others } = options.speakers();
+    const names = [
+      ...catalog.offers('agent').map(({ service }) => service),
+      ...Object.entries(others).flatMap(([kind, speaker]) =>
+        prefix.startsWith(`${kind}/`) ? speaker.list(NAMED_MAX).map(({ name }) => `${kind}/${name}`) : [],
+      ),
+    ];
+    return [...new Set(names.filter((name) => name.startsWith(prefix)))].slice(0, SHOWN_MAX);
   };
   const nameOf = (name: string): string => (bridgeOf(name) === null ? resolveAgent(catalog, name).service : name);
 
@@ -171,7 +190,7 @@ export function createA2a(options: A2aOptions): A2a {
       keepAlive: createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS),
       onError: options.onError,
     }),
-    addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin }),
+    addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin, bridged, namesBelow }),
     speaker: createAgentSpeaker({ ...talkDeps, catalog }),
     look: createLook({ ...taskDeps, onError: options.onUnseen }),
     drain: (ms) => void setTimeout(streams.end, ms - Math.min(LAST_EVENTS_MS, ms / 2)).unref(),

@@ -14,6 +14,9 @@ import {
 } from '#gateway';
 import { X402 } from './paid-message.ts';
 
+/** Names an agent among all. */
+export const AGENT_KEY = 'tollgate/agent';
+
 const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
 
 /**

@@ -3,7 +3,6 @@ import {
   createAnswer,
   createHttpSink,
   GatewayError,
-  isObject,
   MAX_COST_HEADER,
   needsCredential,
   printable,
@@ -30,7 +29,7 @@ import { Misread, understand, type Understood } from './understand.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { REST_MEDIA_TYPES, toA2aError } from './wire/errors-a2a.ts';
 import { isStreaming, type Operation } from './wire/methods.ts';
-import { readVersion, VERSION_HEADER, type A2aVersion } from './wire/version.ts';
+import { readVersion, VERSION_HEADER, versionQuery, type A2aVersion } from './wire/version.ts';
 
 export interface A2aRoutesDeps {
   readonly admit: Pipeline['admit'];
@@ -164,12 +163,6 @@ const sends = (operation: Operation): boolean => operation === 'send' || operati
 function pathOf({ url }: FastifyRequest, prefix: string): string {
   const path = url.split('?', 1)[0]!;
   return path.slice(prefix.length + '/a2a'.length);
-}
-
-function versionQuery({ query }: FastifyRequest): unknown {
-  if (!isObject(query)) return undefined;
-  for (const [name, value] of Object.entries(query)) if (name.toLowerCase() === VERSION_HEADER) return value;
-  return undefined;
 }
 
 const single = (value: string | string[] | undefined): string | null => (typeof value === 'string' && value !== '' ? value : null);

@@ -108,8 +108,10 @@ const configOf: Edit = onObject((config) => {
   return { name: `tasks/${typeof taskId === 'string' ? taskId : ''}/pushNotificationConfigs/${id}`, pushNotificationConfig: inner };
 });
 
+// A signature is of the card as JSON-RPC has it.
 const cardOf: Edit = onObject((card) =>
   editMembers(card, {
+    signatures: drop,
     securitySchemes: schemesTo10,
     security: requirementsTo10,
     skills: each(onObject((skill) => editMembers(skill, { security: requirementsTo10 }))),
