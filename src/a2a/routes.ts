@@ -2,7 +2,6 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import {
   createAnswer,
   createHttpSink,
-  GatewayError,
   MAX_COST_HEADER,
   needsCredential,
   printable,
@@ -10,6 +9,7 @@ import {
   requireAdmission,
   toGatewayError,
   type Config,
+  type GatewayError,
   type KeepAlive,
   type Payments,
   type PaymentSlip,

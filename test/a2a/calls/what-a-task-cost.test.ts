@@ -17,7 +17,7 @@ interface Money {
 const moneyOf = (holder: Json): Money => (holder['metadata'] as Json)['tollgate/generation'] as Money;
 const moneyIn = ({ raw }: Event): Money => {
   const inner = Object.values(raw).find((value) => typeof value === 'object' && value !== null && 'metadata' in value) ?? raw;
-  return moneyOf((raw['metadata'] === undefined ? inner : raw) as Json);
+  return moneyOf(raw['metadata'] === undefined ? inner : raw);
 };
 const PRICE = '0.001';
 
