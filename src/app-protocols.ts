@@ -115,7 +115,8 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     config,
     ownUrl: () => config.publicUrl ?? (config.mode === 'development' ? listeningAt(server) : null),
     sign: options.sign,
-    auth: { openIdConnectUrl: null, scopes: config.oauth.scopes },
+    auth: { openIdConnectUrl: discoveryOf(config.oauth.issuer), scopes: config.oauth.scopes },
+    challenge: options.oauth.challengeFor,
     origin: createCardOrigin({ publicUrl: config.publicUrl, domains: [...config.signIn.domains, ...config.allowedHosts] }),
     secret: identity.secret('unpaid tasks'),
     version: VERSION,
@@ -157,6 +158,10 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
   });
   return { mcp, a2a };
 }
+
+/** Where an issuer tells of itself (OpenID Connect Discovery 1.0 section 4). */
+const discoveryOf = (issuer: string | null): string | null =>
+  issuer === null ? null : `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 
 /** Where programs of this machine reach the server; null before it listens. */
 function listeningAt({ server }: FastifyInstance): string | null {

@@ -1,4 +1,4 @@
-import { createConclude, type Ledger, type PriceBook } from '#billing';
+import { createConclude, type Ledger, type LockRecord, type PriceBook } from '#billing';
 import {
   createGuardedFetch,
   createTaskLog,
@@ -30,6 +30,8 @@ export interface TaskRoomOptions {
   readonly catalog: Catalog;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, 'tasks'>;
+  /** The signed receipt of a settled call; null for one that was not charged. */
+  readonly receipt: (record: LockRecord) => string | null;
   readonly present: (offer: Offer) => boolean;
   /** Counts what is wrong with an end for its provider. */
   readonly flagged: (offer: Offer, flag: ProviderFlag) => void;
@@ -68,6 +70,7 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
       const offer = offerOf(call.task.offerId);
       if (offer) for (const flag of call.flags) options.flagged(offer, flag);
     },
+    receipt: options.receipt,
     providerName: (offerId) => offerOf(offerId)?.provider.name ?? null,
   });
   const secret = options.identity.secret('webhooks');

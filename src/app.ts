@@ -299,6 +299,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const audited = () => auditWithJournal(config, database, { now });
     const taskRoom = openTasks({
       ...common,
+      receipt: pastReceipts.ofRecord,
       identity,
       prices: priceBook,
       catalog,

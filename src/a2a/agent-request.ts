@@ -52,8 +52,7 @@ export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
     ...(asked.run === null ? {} : { [RUN_HEADER]: asked.run.token }),
   };
   const same = version === link.version && link.binding === 'jsonrpc';
-  // An agent may take as long as the call does, and a stream may say nothing for as long.
-  const base = { headers, patient: true, listens: operation === 'subscribe' } as const;
+  const base = { headers, listens: operation === 'subscribe' } as const;
   if (same) {
     const params = withGifts(withTenant(asked.paramsText, asked.params, link), link, asked);
     return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, params) };

@@ -32,9 +32,9 @@ export interface Ask {
 
 /** Where the answer goes. Results are JSON text in the client's version; the binding puts around them what it has. */
 export interface Out {
-  /** An event of a stream that goes on. Resolves when more can be written. */
-  event(text: string): Promise<void>;
-  /** The result, or the last event of a stream. `headers` are those of a reply that is no stream. */
+  /** An event of a stream that goes on. Resolves when more can be written. `headers` are the stream's, where this is its first. */
+  event(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
+  /** The result, or the last event of a stream. `headers` are those of a reply that this begins. */
   result(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** Any thrown value, as the wire says it. */
   fail(thrown: unknown): Promise<void>;

@@ -145,7 +145,8 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
       },
       null,
     );
-    await out.event(withReceipt(JSON.stringify(translateEvent('1.0', ask.version, { task: taskOf(WORKING, null) })), ask.payment));
+    const first = JSON.stringify(translateEvent('1.0', ask.version, { task: taskOf(WORKING, null) }));
+    await out.event(withReceipt(withCost(first, call.id, null), ask.payment), costHeaders(call.id, null));
   };
   const finish = async (state: 'completed' | 'canceled' | 'failed', message: JsonObject | null, charged: boolean) => {
     const name = `TASK_STATE_${state.toUpperCase()}`;

@@ -21,7 +21,7 @@ import {
 import { createAgentSpeaker } from './agent-speaker.ts';
 import { runBridged, type Bridge } from './bridged.ts';
 import { createAskForCard } from './cards/ask-for-card.ts';
-import { createCards } from './cards/card-cache.ts';
+import { createCards, type BridgedAgent } from './cards/card-cache.ts';
 import type { CardOrigin } from './cards/card-pages.ts';
 import { addCardRoutes } from './cards/card-routes.ts';
 import type { CardAuth } from './cards/card-security.ts';
@@ -33,7 +33,7 @@ import { createPaymentTasks } from './payment-required.ts';
 import { createOpenStreams } from './open-streams.ts';
 import type { Push } from './push-door.ts';
 import { resolveAgent, unknownAgent } from './resolve.ts';
-import { a2aRoutes } from './routes.ts';
+import { a2aRoutes, type A2aRoutesDeps } from './routes.ts';
 import { createRunSend } from './run-send.ts';
 import { createListenToTask } from './listen-to-task.ts';
 import { createLook, showTask, type RunTaskDeps } from './run-task.ts';
@@ -59,6 +59,7 @@ export interface A2aOptions {
   /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly auth: CardAuth;
+  readonly challenge: A2aRoutesDeps['challenge'];
   /** The address that the cards of a request are for; null where its Host is none. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
   /** Secret that the ids of tasks are sealed with which wait for money. */
@@ -91,11 +92,11 @@ export interface A2a {
 const KEEP_ALIVE_MS = 15_000;
 /** Time for streams to end in good order before the gateway stops. */
 const LAST_EVENTS_MS = 1_000;
+/** Names that are looked through for those that a wrong one may mean, and how many of them are told. */
+const NAMED_MAX = 1_000;
+const SHOWN_MAX = 5;
 /** The ids of tasks that wait for money are good for so long. */
 const UNPAID_MS = 60 * 60_000;
-
-/** Models, and tools, that a wrong name is compared with. */
-const NAMED_MAX = 500;
 
 export function createA2a(options: A2aOptions): A2a {
   const { pipeline, catalog, tasks, config, push, runTokens, now, random, version } = options;
@@ -107,6 +108,7 @@ export function createA2a(options: A2aOptions): A2a {
     x402: options.payments.open,
     version,
     now: options.elapsed,
+    date: now,
     random,
     onError: (error) => options.onUnseen(error),
   });
@@ -133,6 +135,12 @@ export function createA2a(options: A2aOptions): A2a {
     for (const { name } of model?.list(NAMED_MAX) ?? []) yield `model/${name}`;
     for (const { name } of mcp?.list(NAMED_MAX) ?? []) yield `mcp/${name}`;
   }
+  const bridged = async (service: string): Promise<BridgedAgent | null> => {
+    const bridge = bridgeOf(service);
+    const about = await bridge?.speaker.about?.(bridge.name);
+    return bridge && about ? { ...about, primitive: bridge.speaker.primitive, name: bridge.name } : null;
+  };
+  const namesBelow = (prefix: string): readonly string[] => [...allNames()].filter((name) => name.startsWith(prefix)).slice(0, SHOWN_MAX);
   const nameOf = (name: string): string => (bridgeOf(name) === null ? resolveAgent(catalog, name).service : name);
 
   const taskDeps: RunTaskDeps = { ...seen, pipeline, tasks, nameOf, listen: createListenToTask({ ...seen, pipeline, tasks, places }) };
@@ -171,10 +179,11 @@ export function createA2a(options: A2aOptions): A2a {
       receipts: config.billing.receipts,
       allowPrivate: config.webhooks.allowPrivate,
       origin: options.origin,
+      challenge: options.challenge,
       keepAlive: createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS),
       onError: options.onError,
     }),
-    addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin }),
+    addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin, bridged, namesBelow }),
     speaker: createAgentSpeaker({ ...talkDeps, catalog }),
     look: createLook({ ...taskDeps, onError: options.onUnseen }),
     drain: (ms) => void setTimeout(streams.end, ms - Math.min(LAST_EVENTS_MS, ms / 2)).unref(),

@@ -1,6 +1,7 @@
 import { authorise, isObject, ownerOf, type Catalog, type Tasks } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import { listTasks } from './list-tasks.ts';
+import { AGENT_KEY } from './metadata.ts';
 import { resolveAgent, unknownAgent } from './resolve.ts';
 import type { RunSend } from './run-send.ts';
 import { runTask, type RunTaskDeps } from './run-task.ts';
@@ -40,7 +41,9 @@ export function createDoor(deps: DoorDeps): Door {
   };
   return async (asked, out, gone) => {
     try {
-      const ask = asked.service === '' ? { ...asked, service: await agentIn(deps, asked) } : asked;
+      const service = asked.service === '' ? await agentIn(deps, asked) : asked.service;
+      if (service === null) return await listTasks(deps.taskDeps, asked, out, gone);
+      const ask = { ...asked, service };
       let bridged = deps.bridged(ask);
       const known = bridged === null ? deps.taskDeps.pipeline.lookUp(ask.service, 'agent') : null;
       if (known !== null) {
@@ -57,10 +60,11 @@ export function createDoor(deps: DoorDeps): Door {
   };
 }
 
-const AGENT_KEY = 'tollgate/agent';
-
-/** The agent that a request to all of them is for: by `tenant` (1.0), by metadata, by its task, or because there is no other. */
-async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation }: Ask): Promise<string> {
+/**
+ * The agent that a request to all of them is for: by `tenant` (1.0), by metadata, by its task, or because there is no other. null: all are meant, whose tasks
+ * a list is asked for.
+ */
+async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation }: Ask): Promise<string | null> {
   const message = params['message'];
   for (const holder of [params['metadata'], isObject(message) ? message['metadata'] : undefined]) {
     const named = isObject(holder) ? holder[AGENT_KEY] : undefined;
@@ -76,6 +80,8 @@ async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation
     if (found.length === 1) return found[0]!.service;
     throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
   }
+  // A key for some agents is told of the tasks of each by itself.
+  if (operation === 'list' && !caller.key?.allowedServices) return null;
   const names = [...new Set(catalog.offers('agent').map(({ service }) => service))];
   if (names.length === 1) return names[0]!;
   if (names.length === 0) throw unknownAgent('(none)');

@@ -46,7 +46,7 @@ export async function showExtendedCard({ pipeline, catalog, cards }: ExtendedCar
         for await (const said of readAgent(link, reply, CARD_BYTES_MAX)) {
           if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
           const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
-          const text = JSON.stringify(translateResult('card', '1.0', version, card));
+          const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));
           return { ...FREE, tail: { text, event: null, error: null, cut: null } satisfies A2aTail };
         }
         return { ...FREE, tail: null };

@@ -1,6 +1,7 @@
 import { pinned, ownerOf, runFree, type JsonObject, type Task } from '#gateway';
 import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
+import { AGENT_KEY, withMetadata } from './metadata.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
 import { BRIDGED } from './tasks-of-agents.ts';
 import { createTaskTalk } from './task-talk.ts';
@@ -26,7 +27,7 @@ interface ListParams {
  * does not show any more, or that is very large, is shown by what is noted.
  */
 export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
-  const service = deps.nameOf(ask.service);
+  const service = ask.service === '' ? null : deps.nameOf(ask.service);
   const { pageSize, pageToken, contextId, state, since, historyLength, includeArtifacts } = readList(ask.params);
   const query = { primitive: 'agent', service, contextId, state, since, after: pageToken, limit: pageSize } as const;
   const page = await deps.tasks.list(ownerOf(ask.caller), query);
@@ -36,7 +37,11 @@ export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abo
     const group = page.tasks.slice(from, from + AT_ONCE);
     const full = chars > LIST_CHARS_MAX;
     const seen = await Promise.all(group.map((task) => (full ? notedTask(task) : shown(deps, ask, task, historyLength, gone))));
-    const texts = seen.map((task) => JSON.stringify(includeArtifacts ? task : withoutArtifacts(task as JsonObject)));
+    const texts = seen.map((task, index) => {
+      const text = JSON.stringify(includeArtifacts ? task : withoutArtifacts(task as JsonObject));
+      // Among those of all agents a task says whose it is.
+      return service === null ? withMetadata(text, { [AGENT_KEY]: JSON.stringify(group[index]!.service) }) : text;
+    });
     chars += texts.reduce((sum, { length }) => sum + length, 0);
     tasks.push(...texts);
   }

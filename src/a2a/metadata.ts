@@ -1,5 +1,21 @@
-import { costOf, formatUsd, membersOf, splice, withMembers, type Members, type PaymentSlip, type SettledFrame, type Span } from '#gateway';
+import {
+  costOf,
+  formatUsd,
+  membersOf,
+  splice,
+  withMembers,
+  type CallCost,
+  type JsonObject,
+  type Members,
+  type PaymentSlip,
+  type SettledFrame,
+  type Span,
+  type TaskCost,
+} from '#gateway';
 import { X402 } from './paid-message.ts';
+
+/** Names an agent among all. */
+export const AGENT_KEY = 'tollgate/agent';
 
 const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
 
@@ -14,6 +30,36 @@ export function withCost(text: string, callId: string, settled: Pick<SettledFram
     // What an agent writes there itself is no receipt of this gateway.
     'tollgate/receipt': settled?.receipt ? JSON.stringify(settled.receipt) : null,
   });
+}
+
+/**
+ * A task or an update of one with what the whole task was charged, as far as it is known: the call that began it, and what all its messages cost together once
+ * the task is settled. `cost` null: it is not. What an agent says of that itself is left out.
+ */
+export function withTaskCost(text: string, began: string | null, cost: TaskCost | null, wantsReceipt: boolean): string {
+  const { generation, receipt } = taskMoney(began, cost);
+  return withMetadata(text, {
+    'tollgate/generation': generation === null ? null : JSON.stringify(generation),
+    'tollgate/receipt': wantsReceipt && receipt !== null ? JSON.stringify(receipt) : null,
+  });
+}
+
+/** What is told of the money of a task: its calls as one, those of further messages by themselves as well. `receipt` is that of the first call. */
+export function taskMoney(began: string | null, cost: TaskCost | null): { readonly generation: JsonObject | null; readonly receipt: string | null } {
+  const first = cost?.calls[0];
+  if (cost === null || first === undefined) return { generation: began === null ? null : { id: began }, receipt: null };
+  const sum = (of: (call: CallCost) => bigint) => formatUsd(cost.calls.reduce((all, call) => all + of(call), 0n));
+  const runs = cost.calls.some(({ runCost }) => runCost !== undefined);
+  return {
+    generation: {
+      id: first.id,
+      cost: sum(({ charged }) => charged),
+      ...(runs ? { run_cost: sum(({ charged, runCost = charged }) => runCost) } : {}),
+      currency: 'USDC',
+      ...(cost.calls.length > 1 ? { calls: cost.calls.map(({ id, charged }) => ({ id, cost: formatUsd(charged) })) } : {}),
+    },
+    receipt: first.receipt,
+  };
 }
 
 /** The same in the headers of a reply that is no stream, as chat has it. */
@@ -56,9 +102,8 @@ function holderIn(text: string): { readonly holder: Span; readonly inside: Membe
 function inMetadata(text: string, holder: Span, inside: Members, members: Readonly<Record<string, string | null>>): string {
   const metadata = inside.get('metadata');
   if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, members)]);
-  const made = `{${Object.entries(members)
-    .filter(([, value]) => value !== null)
-    .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
-    .join(',')}}`;
+  const set = Object.entries(members).filter(([, value]) => value !== null);
+  if (set.length === 0) return text;
+  const made = `{${set.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
   return splice(text, [withMembers(text, holder, { metadata: made })]);
 }

@@ -8,7 +8,8 @@ import { errorValue, REST_MEDIA_TYPES, toA2aError, type A2aBinding } from './wir
 import type { A2aVersion } from './wire/version.ts';
 
 export interface OutOptions {
-  readonly answer: Answer;
+  /** The answer, with what its head says beside the usual where it is a stream. */
+  readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
   readonly version: A2aVersion;
   readonly binding: A2aBinding;
   /** On JSON-RPC. */
@@ -26,19 +27,26 @@ export interface OutOptions {
 const NOTHING = Buffer.alloc(0);
 
 /** Writes results as the binding has them: around the id of JSON-RPC, or as they are on HTTP+JSON. */
-export function createOut({ answer, version, binding, idText, operation, bare = false, told: more = () => ({}), onError }: OutOptions): Out {
-  const rest = binding === 'rest';
+export function createOut({ answer: open, version, binding, idText, operation, bare = false, told: more = () => ({}), onError }: OutOptions): Out {
+  // A bare message came to an address of JSON-RPC: errors have one form there.
+  const rest = binding === 'rest' && !bare;
+  // Clients of 0.3 that asked for events read nothing else.
+  const failsInEvent = version === '0.3' && !rest && operation !== null && isStreaming(operation);
   const streams = operation !== null && isStreaming(operation);
   const around = (text: string) => {
+    if (bare) return text;
     if (!rest) return resultText(idText, text);
     // 0.3 writes on HTTP+JSON what it writes nowhere else.
     return version === '0.3' && operation !== null ? JSON.stringify(legacyRestResult(operation, JSON.parse(text))) : text;
   };
   const type = { 'content-type': rest ? REST_MEDIA_TYPES[version] : 'application/json' };
   let begun = false;
+  let head: Readonly<Record<string, string>> = {};
+  const answer = open(() => head);
 
   const fail = async (status: number, headers: Readonly<Record<string, string>>, text: string, inStream: string) => {
-    if (!begun) return answer.end(text, status, { ...headers, ...more(), ...type });
+    if (!begun && failsInEvent && status === 200) await answer.events(NOTHING);
+    else if (!begun) return answer.end(text, status, { ...headers, ...more(), ...type });
     // On HTTP+JSON nothing but the name of the event tells an error from a result.
     if (!rest) return answer.end(inStream, 200);
     await answer.events(Buffer.from(eventText(inStream, null, 'error')));
@@ -46,13 +54,15 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
   };
 
   return {
-    async event(text) {
+    async event(text, headers) {
+      if (!begun && headers) head = headers;
       begun = true;
       await answer.events(Buffer.from(eventText(around(text))));
     },
     async result(text, headers = {}) {
       if (streams) {
         // Also a single event is a stream to a client that asked for one.
+        if (!begun) head = headers;
         await answer.events(NOTHING);
         answer.end(around(text), 200);
       } else if (bare) {
@@ -63,13 +73,13 @@ export function createOut({ answer, version, binding, idText, operation, bare = 
     async fail(thrown) {
       const told = worthTelling(thrown);
       if (told !== null) onError(told);
-      const target = { version, binding, idText };
+      const target = { version, binding: rest ? binding : 'jsonrpc', bare, idText } as const;
       const { status, headers, text } = toA2aError(thrown, target);
       await fail(status, headers, text, rest ? JSON.stringify(errorValue(thrown, target)) : text);
     },
     async refused(error) {
       const text = rest ? JSON.stringify(restError(version, error)) : errorText(idText, error);
-      await fail(rest ? statusOf(error.code) : 200, {}, text, text);
+      await fail(rest || bare ? statusOf(error.code) : 200, {}, text, text);
     },
     async close() {
       await answer.events(NOTHING);

@@ -25,13 +25,13 @@ import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
 import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
-import { costHeaders, withCost, withReceipt } from './metadata.ts';
+import { costHeaders, withCost, withReceipt, withTaskCost } from './metadata.ts';
 import { keptTask, keptText, type Kept, type Once } from './once.ts';
 import type { PaymentTasks } from './payment-required.ts';
 import type { Push } from './push-door.ts';
 import { resolveAgent } from './resolve.ts';
 import { createSendTalk, type SendAsk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
-import { keyOf, versionIn } from './tasks-of-agents.ts';
+import { beganBy, keyOf, versionIn } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { ID_CHARS_MAX, readSend, type SendParams } from './wire/read-send.ts';
 import { isTerminal } from './wire/task-state.ts';
@@ -97,12 +97,13 @@ async function run(
     for await (const frame of deps.pipeline.run(call, NEVER)) {
       if (frame.type === 'data') {
         const text = Buffer.from(frame.bytes).toString();
-        await out.event(begun ? text : withReceipt(text, ask.payment));
+        if (begun || call.free !== null) await out.event(begun ? text : withReceipt(text, ask.payment));
+        else await out.event(withReceipt(withCost(text, call.id, null), ask.payment), costHeaders(call.id, null));
         begun = true;
       }
       if (frame.type !== 'settled') continue;
       await talk.noted();
-      const kept = await write(call, frame, out, ask.payment);
+      const kept = await write(deps, ask, call, frame, out);
       // Whatever became of the stream, its task goes on: who sends the message again is shown that.
       return kept ?? (talk.task() === null ? null : keptTask(talk.task()!, mayCost(call)));
     }
@@ -118,7 +119,7 @@ async function run(
   }
 }
 
-async function write(call: Call, settled: SettledFrame, out: Out, payment: Ask['payment']): Promise<Kept | null> {
+async function write({ tasks }: RunSendDeps, ask: Ask, call: Call, settled: SettledFrame, out: Out): Promise<Kept | null> {
   const { text, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {
     await out.refused(error);
@@ -131,7 +132,14 @@ async function write(call: Call, settled: SettledFrame, out: Out, payment: Ask['
     return null;
   }
   const over = event?.kind === 'message' || isTerminal(event?.state ?? null);
-  const shown = call.free === null ? withReceipt(withCost(text, call.id, over ? settled : null), payment) : text;
+  const { payment, wantsReceipt } = ask;
+  let shown: string;
+  if (call.free === null) shown = withReceipt(withCost(text, call.id, over ? settled : null), payment);
+  else {
+    // The task's first message has paid for this one.
+    const cost = over && taskId !== null ? await tasks.costOf(keyOf(call.service, taskId), beganBy) : null;
+    shown = withTaskCost(text, null, cost, wantsReceipt);
+  }
   await out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
   const charged = over ? wasCharged(settled) : mayCost(call);
   if (event?.kind === 'task' || event?.kind === 'message') return keptText(shown, event.kind === 'task' ? taskId : null, charged);

@@ -15,7 +15,8 @@ import type { Ask, Out } from './ask.ts';
 import type { A2aTail } from './ending.ts';
 import type { ListenToTask } from './listen-to-task.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
-import { BRIDGED, keyOf } from './tasks-of-agents.ts';
+import { withTaskCost } from './metadata.ts';
+import { beganBy, BRIDGED, keyOf } from './tasks-of-agents.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { methodOf } from './wire/methods.ts';
 import { stateName, stateOf } from './wire/task-state.ts';
@@ -45,7 +46,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
   const { historyLength } = ask.params;
   if (historyLength !== undefined && historyLength !== null && !(Number.isSafeInteger(historyLength) && (historyLength as number) >= 0))
     throw new A2aError('InvalidParams', 'historyLength must be a whole number from 0 on', { param: 'historyLength' });
-  if (task.snapshot !== null || task.notes === BRIDGED) return showSnapshot(ask, task, out);
+  if (task.snapshot !== null || task.notes === BRIDGED) return showSnapshot(deps, ask, task, out);
   if (!task.live && operation === 'cancel')
     throw new A2aError('TaskNotCancelable', `The task is ${task.state} and cannot be canceled any more`, { metadata: { taskId: task.taskId } });
   if (!task.live && operation === 'subscribe') {
@@ -91,11 +92,13 @@ export async function showTask(deps: RunTaskDeps, ask: Ask, taskId: string, out:
 }
 
 /** A task that no agent keeps, from what was noted at its end. Kept in 1.0's form. */
-async function showSnapshot({ operation, version }: Ask, task: Task, out: Out): Promise<void> {
+async function showSnapshot({ tasks }: Pick<RunTaskDeps, 'tasks'>, { operation, version, wantsReceipt }: Ask, task: Task, out: Out): Promise<void> {
   const { state, live } = task;
   if (operation === 'cancel') throw new A2aError('TaskNotCancelable', `The task is ${state} and cannot be canceled${live ? '' : ' any more'}`);
   if (operation === 'subscribe' && version === '1.0') throw new A2aError('UnsupportedOperation', `The task is ${state}: GetTask shows it`);
-  await out.result(JSON.stringify(translateResult('get', '1.0', version, notedTask(task))));
+  const text = JSON.stringify(translateResult('get', '1.0', version, notedTask(task)));
+  const began = beganBy(task);
+  await out.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
 }
 
 /** A task in 1.0's form by what is noted of it. */
@@ -129,6 +132,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
         seen = sight;
         return null;
       },
+      costOf: async () => null,
     };
     const talk = createTaskTalk({ ...deps, tasks }, ask, { service, taskId, live: true, notes, output });
     try {

@@ -104,6 +104,16 @@ const isTooLarge = (error: unknown): error is UpstreamFailure => error instanceo
 /** An agent that says this shows no task, however often it is asked. */
 const UNSHOWN: ReadonlySet<number> = new Set([A2A_ERRORS.MethodNotFound.code, A2A_ERRORS.UnsupportedOperation.code]);
 
+/** Why a stream ends whose task goes on. */
+function whyEnded(error: unknown, signal: AbortSignal): string {
+  const timedOut = error instanceof UpstreamFailure && error.timedOut;
+  const why = signal.aborted ? messageOf(signal.reason) : timedOut ? error.message : null;
+  const what = why === null ? 'The connection to the agent broke off' : `The stream was ended because ${why}`;
+  return `${what}; the task goes on, and tasks/get shows where it stands`;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'its call was stopped');
+
 const WAIT_MIN_MS = 500;
 const WAIT_MAX_MS = 5_000;
 
@@ -115,15 +125,15 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   const { tasks } = deps;
   let call: Call | null = null;
   let begunTask: string | null = null;
-  /** The task that has ended, with what is to be noted of it once this call is settled. */
-  let ended: { readonly key: TaskKey; readonly sight: NonNullable<ReturnType<typeof sightOf>> } | null = null;
+  /** The task that has ended, with what is to be noted of it once this call is settled, and told then. */
+  let ended: { readonly key: TaskKey; readonly sight: NonNullable<ReturnType<typeof sightOf>>; readonly tell: () => void } | null = null;
   let noting: Promise<void> = Promise.resolve();
 
   const note = (except: string | undefined) => {
     if (ended === null) return;
-    const { key, sight } = ended;
+    const { key, sight, tell } = ended;
     ended = null;
-    noting = tasks.saw(key, sight, except).then(() => {}, deps.onError);
+    noting = tasks.saw(key, sight, except).then(tell, deps.onError);
   };
 
   /** Notes the task of an event. Throws UpstreamFailure where it is none that this call can be about. */
@@ -142,11 +152,11 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         provider: offer.provider.id,
         contextId,
         state: state ?? 'submitted',
-        notes: notesOf(version),
+        notes: notesOf(version, id),
         ttlMs: deps.taskTtlMs,
       },
-      // A task that is at its end already is settled with this call.
-      ask.covered || isTerminal(state) ? null : { callId: id, price: price.id, most },
+      // A task that is at its end with its first message is settled with this call, which its notes name.
+      ask.covered || (isTerminal(state) && ask.taskId === null) ? null : { callId: id, price: price.id, most },
     );
     if (begun === 'taken' || (ask.taskId === null && begun !== 'begun')) throw broken("the agent's task has the id of another one", null);
     // Its end was seen, or it was given up: nothing would ever settle what goes on of it.
@@ -156,9 +166,9 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   };
 
   /** The task has ended with this event. */
-  async function over(offer: Offer, key: TaskKey, event: A2aEvent, tail: A2aTail): Promise<ReplyEnd> {
+  async function over(offer: Offer, key: TaskKey, event: A2aEvent, tail: A2aTail, tell: () => void = () => {}): Promise<ReplyEnd> {
     const gave = event.output || (event.state === 'canceled' && (await tasks.find(key, ownerOf(call!.caller)))?.output === true);
-    ended = { key, sight: sightOf(offer, event, gave)! };
+    ended = { key, sight: sightOf(offer, event, gave)!, tell };
     if (ask.covered) note(undefined);
     if (ask.covered) await noting;
     return toEnd(offer, event, tail, { later: ask.later, gave });
@@ -321,8 +331,10 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
           heard(at, event);
           told = true;
           if (ask.left?.aborted) unread(exchange);
-          deps.notify(at.key, link, said.value);
-          if (isTerminal(event.state)) return await over(offer, at.key, event, tail);
+          const { key } = at;
+          const tell = () => deps.notify(key, link, said.value);
+          if (isTerminal(event.state)) return await over(offer, key, event, tail, tell);
+          tell();
           if (unkept !== null) return pendingEnd({ cut: unkept });
           if (operation === 'send' && (!ask.waits || isInterrupted(event.state)))
             return toEnd(offer, event, tail, { later: ask.later, gave: at.gave });
@@ -346,9 +358,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         const reason = signal.aborted ? 'timeout' : stopping.signal.aborted ? 'shutdown' : 'gave_up';
         return await cut(at!, detached, { reason, failure: ending.aborted ? (ending.reason as Error) : (error as Error) }, durationMs);
       }
-      return pendingEnd({
-        cut: deps.streams.ended ? null : 'The connection to the agent broke off; the task goes on, and tasks/get shows where it stands',
-      });
+      return pendingEnd({ cut: deps.streams.ended ? null : whyEnded(error, signal) });
     } finally {
       forget();
       listening.place?.leave();

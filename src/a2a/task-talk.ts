@@ -6,7 +6,8 @@ import type { Cards } from './cards/card-cache.ts';
 import { refusedEnd, type A2aTail } from './ending.ts';
 import { chooseLink, type Link } from './link.ts';
 import type { OpenStreams } from './open-streams.ts';
-import { keyOf, sightOf, versionIn } from './tasks-of-agents.ts';
+import { withTaskCost } from './metadata.ts';
+import { beganBy, keyOf, sightOf, versionIn } from './tasks-of-agents.ts';
 import { A2A_ERRORS } from './wire/a2a-error.ts';
 import { isStreaming } from './wire/methods.ts';
 import { readEvent } from './wire/read-result.ts';
@@ -16,7 +17,7 @@ import { translateResult } from './wire/translate-result.ts';
 
 export interface TaskTalkDeps {
   readonly cards: Pick<Cards, 'facts'>;
-  readonly tasks: Pick<Tasks, 'saw'>;
+  readonly tasks: Pick<Tasks, 'saw' | 'costOf'>;
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
   readonly streams: OpenStreams;
   readonly replyBytesMax: number;
@@ -33,6 +34,7 @@ const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, 
 export function createTaskTalk(
   { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
   ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> & {
+    readonly wantsReceipt?: boolean;
     /** The gateway asks for itself, without the history: what is too large then is what the task has given. */
     readonly looks?: boolean;
   },
@@ -46,6 +48,12 @@ export function createTaskTalk(
     const streams = isStreaming(operation);
     let gave = output;
     let told = false;
+    const began = beganBy({ notes, taskId });
+    /** With what the task has cost by then. A stream tells it at its beginning and at its end. */
+    const priced = async (text: string, ended: boolean): Promise<string> => {
+      if (ask.looks || (told && !ended)) return text;
+      return withTaskCost(text, began, ended ? await tasks.costOf(key, beganBy) : null, ask.wantsReceipt === true);
+    };
     let forget = () => {};
     try {
       const { params, paramsText, requestId, extensions } = ask;
@@ -68,7 +76,8 @@ export function createTaskTalk(
         if (sight) await tasks.saw(key, sight);
         gave ||= event.output;
         if (live) notify(key, link, said.value);
-        const text = link.version === version ? said.text : JSON.stringify(translateResult(operation, link.version, version, said.value));
+        const asSaid = link.version === version ? said.text : JSON.stringify(translateResult(operation, link.version, version, said.value));
+        const text = await priced(asSaid, !live || isTerminal(event.state));
         const tail: A2aTail = { text, event, error: null, cut: null };
         if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
         told = true;

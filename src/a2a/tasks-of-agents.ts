@@ -1,4 +1,4 @@
-import { type Offer, type Sight, type TaskCall, type TaskKey, type Usage } from '#gateway';
+import { type Offer, type Sight, type Task, type TaskCall, type TaskKey, type Usage } from '#gateway';
 import { usageOf } from './ending.ts';
 import type { A2aEvent } from './wire/read-result.ts';
 import { isTerminal, type TaskState } from './wire/task-state.ts';
@@ -7,13 +7,21 @@ import type { A2aVersion } from './wire/version.ts';
 /** Notes of a task that no agent keeps: it is an answer of another primitive, and nobody can be asked for it. */
 export const BRIDGED = '{"bridged":true}';
 
-/** Notes of a task that was begun in this version: it is asked for in no other, as an agent of both may keep the tasks of each for themselves. */
-export const notesOf = (version: A2aVersion): string => JSON.stringify({ version });
+/** Notes of a task that was begun in this version, by this call. It is asked for in no other version, as an agent of both may keep the tasks of each for themselves. */
+export const notesOf = (version: A2aVersion, call: string): string => JSON.stringify({ version, call });
 
 /** The version that a task was begun in; null for one that does not say. */
 export function versionIn(notes: string): A2aVersion | null {
   const { version } = JSON.parse(notes) as { readonly version?: unknown };
   return version === '0.3' || version === '1.0' ? version : null;
+}
+
+/** The call that a task was begun by; null where its notes do not say. */
+export function beganBy({ notes, taskId }: Pick<Task, 'notes' | 'taskId'>): string | null {
+  // An answer of another primitive is called as its call.
+  if (notes === BRIDGED) return taskId;
+  const { call } = JSON.parse(notes) as { readonly call?: unknown };
+  return typeof call === 'string' ? call : null;
 }
 
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });

@@ -13,8 +13,8 @@ const MESSAGE = actedOn(['kind', 'messageId', 'taskId', 'contextId', 'referenceT
 const PART = actedOn(['kind', 'text', 'file', 'data', 'raw', 'url', 'filename', 'mediaType', 'metadata']);
 const FILE = actedOn(['bytes', 'uri', 'fileWithBytes', 'fileWithUri', 'name', 'mimeType']);
 
-/** What the gateway acts on in parameters of both versions and bindings before it passes the rest on as it came. Data and other metadata are free. */
-const ACTED_ON: ActedOnAt = [
+/** Names of the protocol, by the object that they stand in, outermost first. Data and metadata are free. */
+export const PROTOCOL_NAMES: ActedOnAt = [
   [
     [],
     actedOn([
@@ -22,12 +22,11 @@ const ACTED_ON: ActedOnAt = [
       ...'jsonrpc method params result error'.split(' '),
       ...'id taskId contextId tenant message request metadata configuration name'.split(' '),
       ...'pushNotificationConfig taskPushNotificationConfig pushNotificationConfigId url token authentication'.split(' '),
-      ...'historyLength status pageSize pageToken statusTimestampAfter includeArtifacts'.split(' '),
+      ...'historyLength status pageSize pageToken statusTimestampAfter includeArtifacts config configId'.split(' '),
     ]),
   ],
-  [['metadata'], METADATA],
+  [['config'], actedOn(['pushNotificationConfig'])],
   [['message'], MESSAGE],
-  [['message', 'metadata'], METADATA],
   [['message', 'parts', '*'], PART],
   [['message', 'parts', '*', 'file'], FILE],
   [
@@ -40,7 +39,11 @@ const ACTED_ON: ActedOnAt = [
   [['configuration', 'pushNotificationConfig'], PUSH],
   [['configuration', 'taskPushNotificationConfig'], PUSH],
   [['pushNotificationConfig'], PUSH],
+  [['config', 'pushNotificationConfig'], PUSH],
 ];
+
+/** What the gateway acts on in parameters of both versions and bindings before it passes the rest on as it came. */
+const ACTED_ON: ActedOnAt = [...PROTOCOL_NAMES, [['metadata'], METADATA], [['message', 'metadata'], METADATA]];
 
 /**
  * Refuses parameters that an agent could read otherwise than the gateway did: whose task a message is for, and what it costs, must be the same to both.

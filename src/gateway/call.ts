@@ -265,6 +265,7 @@ export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
  * `unsent`: nothing of the request reached the provider, so that trying another adds no load anywhere.
  * `unreachable`: there was no way to the provider, whatever the request.
  * `absent`: the provider is connected nowhere, and was waited for where there is nobody else.
+ * `timedOut`: it did not begin, or not go on, in time.
  * `tooLarge`: the reply is larger than the gateway takes. Its consumer may have asked for that, so it is no failure of the provider.
  */
 export class UpstreamFailure extends Error {
@@ -279,6 +280,7 @@ export class UpstreamFailure extends Error {
   readonly unreachable: boolean;
   readonly absent: boolean;
   readonly tooLarge: boolean;
+  readonly timedOut: boolean;
   readonly received: number;
   constructor(
     message: string,
@@ -292,6 +294,7 @@ export class UpstreamFailure extends Error {
       unreachable?: boolean;
       absent?: boolean;
       tooLarge?: boolean;
+      timedOut?: boolean;
       received?: number;
       cause?: unknown;
     },
@@ -306,6 +309,7 @@ export class UpstreamFailure extends Error {
     this.unreachable = options.unreachable ?? false;
     this.absent = options.absent ?? false;
     this.tooLarge = options.tooLarge ?? false;
+    this.timedOut = options.timedOut ?? false;
     this.received = options.received ?? 0;
   }
 }

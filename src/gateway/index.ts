@@ -41,6 +41,7 @@ export * from './tasks/task.ts';
 export { countLiveTasks, createTasks, type KeptTasks, type TasksOptions } from './tasks/create-tasks.ts';
 export { isStorable } from './tasks/task-rows.ts';
 export * from './tasks/task-sink.ts';
+export type { CallCost, TaskCost } from './tasks/task-cost.ts';
 export { createTaskWatch, type TaskWatch, type TaskWatchOptions } from './tasks/watch.ts';
 export type { UpstreamExchange, UpstreamReply } from './upstream/upstream.ts';
 export { createCheck, MUST_BE } from './schema-check.ts';

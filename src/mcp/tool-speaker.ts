@@ -13,6 +13,7 @@ import {
 import type { ServiceListing } from './catalogue/merge-listings.ts';
 import type { ToolCatalogue } from './catalogue/tool-catalogue.ts';
 import { LEGACY_METHODS } from './revisions.ts';
+import { priceOfTool } from './tool-price.ts';
 import { callArguments } from './tool-speaker/call-arguments.ts';
 import { partsConversation } from './tool-speaker/parts-conversation.ts';
 import { TOOL_NAME_MAX, turnCall, type TurnCallDeps } from './turn-call.ts';
@@ -122,6 +123,21 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
             found.push({ name: `${service}/${tool.name}`, displayName: tool.title ?? tool.name, description: sentence(tool.description) });
         }
         return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+      },
+      async about(name) {
+        const place = locate(name);
+        if (place === null) return null;
+        const listing = (await listed(place.listing.service)) ?? place.listing;
+        const tool = listing.tools.get(place.tool)?.tool;
+        // A pinned service is one provider's.
+        const { offers } = catalog.resolve(place.target, 'tool');
+        return {
+          displayName: tool?.title ?? place.tool,
+          description: tool?.description ?? '',
+          offers: offers.map((offer) => ({ ...offer, price: priceOfTool(offer, place.tool) })),
+          inputModes: ['application/json', 'text/plain'],
+          outputModes: ['text/plain', 'application/json'],
+        };
       },
       async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
         const place = locate(name);

@@ -1,4 +1,4 @@
-import { byService, type Catalog, type Config, type Exchange, GatewayError, type Speaker } from '#gateway';
+import { byService, type Catalog, type Config, type Exchange, type Speaker } from '#gateway';
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
@@ -24,6 +24,19 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
           displayName: first!.displayName,
           description: [first!, ...others].find(({ description }) => description !== '')?.description ?? '',
         })),
+    async about(name) {
+      const { offers } = find(name);
+      const [first] = offers;
+      if (first === undefined) return null;
+      const takes = (modality: string) => offers.some(({ model }) => model?.inputModalities.includes(modality) === true);
+      return {
+        displayName: first.displayName,
+        description: offers.find(({ description }) => description !== '')?.description ?? '',
+        offers,
+        inputModes: ['text/plain', 'application/json', ...(takes('image') ? ['image/*'] : [])],
+        outputModes: ['text/plain'],
+      };
+    },
     async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
       find(name);
       const { request, exchange } = toCall(toChatBody(name, ask), {

@@ -76,13 +76,16 @@ const WHOLE: ReadonlySet<string> = new Set(['chat', 'MCP, bare', 'A2A 1.0', 'A2A
 const PARTS = 5;
 const AT_ONCE = 16;
 
+/** The name of the proto is read by A2A as the name itself. */
+const isProtoName = (door: string, how: string) => how === 'snake case' && door.startsWith('A2A');
+
 function* attemptsAt({ name: door, body, places }: Door) {
   let n = 0;
   for (const [path, names] of places) {
     for (const name of names) {
       n += 1;
       for (const [i, { how, text }] of spellingsOf(name).entries()) {
-        if (KNOWN_NAMES.has(text) || (!WHOLE.has(door) && (i + n) % PARTS !== 0)) continue;
+        if (KNOWN_NAMES.has(text) || isProtoName(door, how) || (!WHOLE.has(door) && (i + n) % PARTS !== 0)) continue;
         yield { what: `${[...path, name].join('.')}, ${how}`, name, body: withMember(body, path, text, FORGED, i % 2 === 0) };
       }
     }

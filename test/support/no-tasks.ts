@@ -7,6 +7,7 @@ export const NO_TASKS: Tasks = {
   begin: refused,
   find: refused,
   ofCall: refused,
+  costOf: refused,
   findAll: refused,
   lastIn: refused,
   claim: refused,

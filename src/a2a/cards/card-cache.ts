@@ -1,4 +1,4 @@
-import type { Catalog, Offer } from '#gateway';
+import type { Catalog, Offer, Primitive, Spoken } from '#gateway';
 import type { A2aVersion } from '../wire/version.ts';
 import type { AgentCard } from './agent-card.ts';
 import { readContent } from './card-content.ts';
@@ -11,7 +11,7 @@ import { createKnownCards } from './known-cards.ts';
 import { ownCard } from './own-card.ts';
 import { DEFAULT_FACTS, readCard, type CardFacts } from './read-card.ts';
 import { rewriteCard } from './rewrite-card.ts';
-import type { SignBytes } from './sign-card.ts';
+import { signCard, type SignBytes } from './sign-card.ts';
 
 export interface CardsOptions {
   readonly fetchCard: FetchCard;
@@ -24,6 +24,8 @@ export interface CardsOptions {
   readonly version: string;
   readonly now: () => number;
   readonly random: () => number;
+  /** Epoch milliseconds, for when a card was last changed; default the clock. */
+  readonly date?: () => number;
   /** Told why an agent's card could not be fetched. */
   readonly onError: (error: unknown, offer: Offer) => void;
   /** Told when an agent's card is another one than before. */
@@ -37,8 +39,12 @@ export interface Cards {
   facts(offer: Offer): Promise<CardFacts>;
   /** Our card of a service: what the first of its agents that has a card says, streaming where every agent streams. Never rejects because of an agent. */
   card(request: CardRequest): Promise<CardPage>;
-  /** The card that an agent shows to those whom it knows, as ours, in 1.0's form: made of `card` as the agent gave it, and signed with no key, as it is not public. */
+  /** The card of what is called as an agent and is a model or a tool: made of what the catalogue says of it. */
+  bridged(request: Omit<CardRequest, 'offers'>, bridged: BridgedAgent): CardPage;
+  /** The card that an agent shows to those whom it knows, as ours, in 1.0's form: made of `card` as the agent gave it. Not signed yet. */
   extended(request: CardRequest, card: unknown): AgentCard;
+  /** A card that is shown as it stands, with our signature where the operator has named the address that it is for. */
+  signed(card: object, origin: CardOrigin): object;
   /** The gateway's own card. */
   own(catalog: Pick<Catalog, 'offers' | 'version'>, version: A2aVersion, origin: CardOrigin): CardPage;
 }
@@ -51,6 +57,13 @@ export interface CardRequest {
   /** 0.3 is the form that clients of both versions read. */
   readonly version: A2aVersion;
   readonly origin: CardOrigin;
+}
+
+/** A model or a tool. */
+export interface BridgedAgent extends Spoken {
+  readonly primitive: Primitive;
+  /** Its own, without what says which primitive it is. */
+  readonly name: string;
 }
 
 const NAME_MAX = 200;
@@ -66,7 +79,7 @@ export function createCards(options: CardsOptions): Cards {
     fetch: fetchCard,
     ...(onChanged ? { onChanged: (offer: Offer) => onChanged(offer) } : {}),
   });
-  const pages = createCardPages({ sign });
+  const pages = createCardPages({ sign, ...(options.date ? { date: options.date } : {}) });
   /** What is called as an agent and is none has no card of its own. */
   const cardOf = (offer: Offer): Promise<KnownCard | null> => (offer.agent ? known.cardOf(offer) : Promise.resolve(null));
 
@@ -91,6 +104,30 @@ export function createCards(options: CardsOptions): Cards {
         }),
       );
     },
+
+    bridged({ service, version, origin }, { primitive, name, offers, inputModes, outputModes, ...about }) {
+      const displayName = cardText(about.displayName, NAME_MAX) || name;
+      const description = cardText(about.description, TEXT_MAX) || `${displayName}, a ${primitive} that is called as an agent`;
+      const price = cardPrice(offers);
+      const content = JSON.stringify([service, displayName, description, price, inputModes, outputModes]);
+      return pages.page(content, version, origin, () =>
+        rewriteCard(
+          {
+            name: displayName,
+            description,
+            version: '1.0.0',
+            extended: false,
+            extensions: [],
+            inputModes,
+            outputModes,
+            skills: [{ id: cardText(name, NAME_MAX), name: displayName, description, tags: [primitive] }],
+          },
+          { url: `${origin.url}/a2a/${service}`, name: displayName, description, streaming: true, push: false, price, auth, x402 },
+        ),
+      );
+    },
+
+    signed: (card, { url, known: isOurs }) => (sign && isOurs ? signCard(card, sign, url) : card),
 
     extended({ service, offers, origin }, card) {
       const { displayName, description } = offers[0]!;

@@ -8,6 +8,8 @@ import { withLegacyMembers } from './with-legacy-members.ts';
 export interface CardPage {
   readonly body: Buffer;
   readonly etag: string;
+  /** When this gateway first wrote it, epoch milliseconds; null where it is written anew for each request. */
+  readonly modifiedAt: number | null;
 }
 
 /** The address that cards are for. */
@@ -27,10 +29,12 @@ export interface CardPagesOptions {
   /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly bytesMax?: number;
+  /** Epoch milliseconds; default the clock. */
+  readonly date?: () => number;
 }
 
 /** Writes, signs and keeps cards. Those that nobody asked for longest go first. */
-export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024 }: CardPagesOptions): CardPages {
+export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date.now }: CardPagesOptions): CardPages {
   const pages = new Map<string, CardPage>();
   let bytes = 0;
   const sizeOf = (key: string, { body }: CardPage) => key.length * 2 + body.byteLength;
@@ -40,7 +44,7 @@ export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024 }: CardPages
     // Verifiers that know only 1.0 look at its members alone, others at all that is there.
     const signed = sign && known ? signCard(shown, sign, url, shown === card ? [] : [card]) : shown;
     const body = Buffer.from(JSON.stringify(signed));
-    return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
+    return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`, modifiedAt: known ? date() : null };
   }
 
   return {

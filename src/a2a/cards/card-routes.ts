@@ -1,12 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Catalog, GatewayError } from '#gateway';
-import { readVersion, VERSION_HEADER } from '../wire/version.ts';
-import type { Cards } from './card-cache.ts';
+import { readVersion, VERSION_HEADER, versionQuery } from '../wire/version.ts';
+import type { BridgedAgent, Cards } from './card-cache.ts';
 import type { CardOrigin, CardPage } from './card-pages.ts';
 
 export interface CardRoutesDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'version'>;
   readonly cards: Cards;
+  /** What is called as an agent and is a model or a tool; null for a name that is none. */
+  readonly bridged: (service: string) => Promise<BridgedAgent | null>;
+  /** Names of what can be called as an agent that begin with `prefix`, a few. */
+  readonly namesBelow: (prefix: string) => readonly string[];
   /** The address that the cards of a request are for; null where its Host is none. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
 }
@@ -35,7 +39,7 @@ const CARD = {
  * Agent cards, for everybody: the gateway's own at the root, and those of the services below `/a2a/{service}` and `/api/v1/a2a/{service}`, at the path of
  * both versions. To be called on the root instance: the doors of A2A have routes of their own for the same wildcard, and want a credential.
  */
-export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin }: CardRoutesDeps): void {
+export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin, bridged, namesBelow }: CardRoutesDeps): void {
   // A service's name may have slashes in it, so that the end of the address cannot be in the route.
   if (!app.hasConstraintStrategy(CONSTRAINT)) app.addConstraintStrategy(cardConstraint());
 
@@ -46,7 +50,9 @@ export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin }: 
       return found;
     };
 
-    for (const [index, url] of CARD_FILES.entries()) {
+    const own = (request: FastifyRequest) => cards.own(catalog, versionOf(request), originOf(request));
+
+    for (const [index, url] of [...CARD_FILES, ...CARD_FILES.map((file) => `/api/v1${file}`)].entries()) {
       scope.route({
         method: ['GET', 'HEAD'],
         url,
@@ -58,9 +64,20 @@ export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin }: 
           hide: index > 0,
           response: { 200: CARD },
         },
-        handler: (request, reply) => send(request, reply, cards.own(catalog, versionOf(request), originOf(request))),
+        handler: (request, reply) => send(request, reply, own(request)),
       });
     }
+
+    const cardOf = async (service: string, asked: Parameters<Cards['bridged']>[0]): Promise<CardPage> => {
+      try {
+        return await cards.card({ ...asked, offers: catalog.resolve(service, 'agent').offers });
+      } catch (error) {
+        if (!(error instanceof GatewayError) || error.code !== 'not_found') throw error;
+        const found = await bridged(service);
+        if (found !== null) return cards.bridged(asked, found);
+        throw new GatewayError('not_found', `${error.message}${hintAt(asked.origin.url, namesBelow(`${service}/`))}`);
+      }
+    };
 
     for (const prefix of ['', '/api/v1']) {
       scope.route<{ Params: { readonly '*': string } }>({
@@ -70,21 +87,28 @@ export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin }: 
         schema: { hide: true },
         handler: async (request, reply) => {
           const path = request.params['*'];
-          const service = path.slice(0, path.lastIndexOf('/.well-known/'));
-          const { offers } = catalog.resolve(service, 'agent');
-          return send(request, reply, await cards.card({ service, offers, version: versionOf(request), origin: originOf(request) }));
+          const service = path.slice(0, Math.max(0, path.lastIndexOf('/.well-known/')));
+          if (service === '') return send(request, reply, own(request));
+          return send(request, reply, await cardOf(service, { service, version: versionOf(request), origin: originOf(request) }));
         },
       });
     }
   });
 }
 
-/** Who asks for a version that nobody speaks here finds in the card which ones are. */
-function versionOf({ headers }: FastifyRequest) {
-  return readVersion(headers[VERSION_HEADER]).version ?? '0.3';
+/** Clients look for a card beside an address that does not end with a slash. */
+function hintAt(origin: string, names: readonly string[]): string {
+  if (names.length === 0) return '';
+  return `. There is ${names.join(', ')}: end the address with a slash, such as ${origin}/a2a/${names[0]}/, and clients find the card below it`;
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: CardPage): FastifyReply {
+/** Who asks for a version that nobody speaks here finds in the card which ones are. */
+function versionOf(request: FastifyRequest) {
+  return readVersion(request.headers[VERSION_HEADER], versionQuery(request)).version ?? '0.3';
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { body, etag, modifiedAt }: CardPage): FastifyReply {
+  if (modifiedAt !== null) void reply.header('last-modified', new Date(modifiedAt).toUTCString());
   void reply.headers({
     etag,
     vary: 'A2A-Version',

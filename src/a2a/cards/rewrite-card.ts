@@ -17,6 +17,8 @@ export interface CardTerms {
   readonly description: string;
   /** Every agent behind the service can stream. */
   readonly streaming: boolean;
+  /** Its tasks are told to webhooks; default yes. */
+  readonly push?: boolean;
   /** null: the card tells no price. */
   readonly price: CardPrice | null;
   readonly auth: CardAuth;
@@ -53,7 +55,7 @@ export function rewriteCard(content: CardContent | null, terms: CardTerms): Agen
     capabilities: {
       streaming: terms.streaming,
       // Ours is the webhook that the agent calls, and where it calls none, we see the end of the task ourselves.
-      pushNotifications: true,
+      pushNotifications: terms.push ?? true,
       ...(content?.extended ? { extendedAgentCard: true as const } : {}),
       ...extensionsOf(content?.extensions ?? [], terms),
     },

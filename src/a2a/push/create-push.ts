@@ -1,6 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { Catalog, JsonLimits, Tasks, Webhooks } from '#gateway';
+import type { Catalog, JsonLimits, TaskKey, Tasks, Webhooks } from '#gateway';
+import { taskMoney } from '../metadata.ts';
 import type { Push } from '../push-door.ts';
+import { beganBy } from '../tasks-of-agents.ts';
 import { createOwnAddresses } from './own-address.ts';
 import { createPushConfigs } from './push-configs.ts';
 import { createPushRelay } from './push-relay.ts';
@@ -9,7 +11,7 @@ import { createPushedEvents } from './pushed-events.ts';
 
 export interface CreatePushOptions {
   readonly webhooks: Webhooks;
-  readonly tasks: Pick<Tasks, 'find' | 'saw'>;
+  readonly tasks: Pick<Tasks, 'find' | 'saw' | 'costOf'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   /** Whether clients' receivers may be on this machine and its networks, and without TLS. */
   readonly allowPrivate: boolean;
@@ -29,7 +31,8 @@ export interface PushNotifications extends Push {
 
 export function createPush({ webhooks, tasks, catalog, allowPrivate, limits, onError, ...own }: CreatePushOptions): PushNotifications {
   const addresses = createOwnAddresses(own);
-  const notify = createPushRelay({ webhooks, onError });
+  const generationOf = async (key: TaskKey) => taskMoney(null, await tasks.costOf(key, beganBy)).generation;
+  const notify = createPushRelay({ webhooks, generationOf, onError });
   const offer = (id: string) => catalog.offers('agent').find((one) => one.id === id) ?? null;
   return {
     ...createPushConfigs({ webhooks, tasks, allowPrivate }),

@@ -1,4 +1,5 @@
 import { isObject, WEBHOOK_BODY_BYTES_MAX, type JsonObject, type WebhookContent, type WebhookEvent } from '#gateway';
+import { isTerminal, stateOf } from '../wire/task-state.ts';
 import { eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '../wire/event.ts';
 import { translateEvent } from '../wire/translate-result.ts';
 import type { A2aVersion } from '../wire/version.ts';
@@ -10,16 +11,37 @@ const CONTENT_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json'
  * What clients' webhooks are told of an event of a task, in the version that each client speaks; null for what is no event. The same event seen twice, on
  * whatever path, is one; only a part that is appended to an artifact may say the same as the one before and mean more.
  */
-export function notificationOf(version: A2aVersion, value: unknown): WebhookEvent | null {
+export function notificationOf(version: A2aVersion, value: unknown): Notification | null {
   const event = eventOf(version, value);
   if (event === null || event.kind === 'message') return null;
+  return notification(version, event, null);
+}
+
+/** What is told of an event. */
+export interface Notification extends WebhookEvent {
+  /** The task has ended with it. */
+  readonly ended: boolean;
+  /** The same, with what the task has cost: it is the same event, whether that is known or not. */
+  priced(generation: JsonObject | null): Notification;
+}
+
+function notification(version: A2aVersion, event: EventValue, generation: JsonObject | null): Notification {
+  const { status } = event.value;
   return {
+    ended: isTerminal(stateOf(isObject(status) ? status['state'] : undefined)),
+    priced: (known) => (known === null ? notification(version, event, generation) : notification(version, event, known)),
     // Most tasks have nobody who would be told.
     get identity() {
       return event.kind === 'artifact' && event.value['append'] === true ? null : JSON.stringify([event.kind, event.value]);
     },
-    contentOf: (form) => (form === '0.3' || form === '1.0' ? contentOf(version, form, event) : null),
+    contentOf: (form) => (form === '0.3' || form === '1.0' ? contentOf(version, form, withGeneration(event, generation)) : null),
   };
+}
+
+function withGeneration({ kind, value }: EventValue, generation: JsonObject | null): EventValue {
+  if (generation === null) return { kind, value };
+  const { metadata } = value;
+  return { kind, value: { ...value, metadata: { ...(isObject(metadata) ? metadata : {}), 'tollgate/generation': generation } } };
 }
 
 function contentOf(version: A2aVersion, form: A2aVersion, event: EventValue): WebhookContent | null {
@@ -44,8 +66,9 @@ function bodyOf(form: A2aVersion, { kind, value }: EventValue): string | null {
   if (form === '1.0') return JSON.stringify({ [WRAPPERS[kind]]: value });
   if (kind === 'task') return JSON.stringify({ ...value, kind: 'task' });
   if (kind !== 'status') return null;
-  const { taskId, contextId, status } = value;
-  return JSON.stringify({ kind: 'task', id: taskId, contextId, status });
+  const { taskId, contextId, status, metadata } = value;
+  const generation = isObject(metadata) ? metadata['tollgate/generation'] : undefined;
+  return JSON.stringify({ kind: 'task', id: taskId, contextId, status, ...(generation ? { metadata: { 'tollgate/generation': generation } } : {}) });
 }
 
 const SHORT_MEMBERS: Readonly<Record<EventKind, readonly string[] | null>> = {
@@ -60,7 +83,9 @@ function shortened({ kind, value }: EventValue): EventValue | null {
   const members = SHORT_MEMBERS[kind];
   if (members === null) return null;
   const kept = Object.fromEntries(members.flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])));
-  return { kind, value: { ...kept, status: withoutMessage(value['status']) } };
+  const { metadata } = value;
+  const generation = isObject(metadata) ? (metadata['tollgate/generation'] as JsonObject | undefined) : undefined;
+  return withGeneration({ kind, value: { ...kept, status: withoutMessage(value['status']) } }, generation ?? null);
 }
 
 function withoutMessage(status: unknown): JsonObject {

@@ -1,6 +1,6 @@
-import type { TaskKey, WebhookEvent, Webhooks } from '#gateway';
+import type { JsonObject, TaskKey, Webhooks } from '#gateway';
 import type { A2aVersion } from '../wire/version.ts';
-import { notificationOf } from './notification.ts';
+import { notificationOf, type Notification } from './notification.ts';
 
 /**
  * Tells the webhooks of a task's clients what was seen of it, by whatever path: a reply, a stream, a look at it, the agent's own notification. Returns at
@@ -10,6 +10,8 @@ export type Notify = (key: TaskKey, seen: { readonly version: A2aVersion }, valu
 
 export interface PushRelayOptions {
   readonly webhooks: Pick<Webhooks, 'has' | 'deliver'>;
+  /** What a task that has ended has cost, as its metadata says it; null while that is not known. */
+  readonly generationOf: (key: TaskKey) => Promise<JsonObject | null>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -18,21 +20,22 @@ const WAITING_MAX = 1_000;
 /** Waits for a database that cannot be reached. */
 const PAUSES_MS = [1_000, 5_000, 15_000] as const;
 
-export function createPushRelay({ webhooks, onError }: PushRelayOptions): Notify {
-  const waiting = new Map<string, WebhookEvent[]>();
+export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOptions): Notify {
+  const waiting = new Map<string, Notification[]>();
 
   /** Most tasks have no webhook: a stream of a thousand parts asks for one a few times, not a thousand times. */
-  const deliverAll = async (key: TaskKey, events: WebhookEvent[]) => {
+  const deliverAll = async (key: TaskKey, events: Notification[]) => {
     while (events.length > 0) {
       if (!(await webhooks.has(key))) return void events.splice(0);
       for (let left = events.length; left > 0 && events.length > 0; left -= 1) {
-        await webhooks.deliver(key, events[0]!);
+        const event = events[0]!;
+        await webhooks.deliver(key, event.ended ? event.priced(await generationOf(key)) : event);
         events.shift();
       }
     }
   };
 
-  const drain = async (name: string, key: TaskKey, events: WebhookEvent[]) => {
+  const drain = async (name: string, key: TaskKey, events: Notification[]) => {
     for (let failures = 0; events.length > 0; failures += 1) {
       try {
         await deliverAll(key, events);

@@ -48,6 +48,8 @@ export interface A2aErrorTarget {
   readonly binding: A2aBinding;
   /** The JSON text of the request's id, on JSON-RPC; `null` where it is not known. */
   readonly idText?: string;
+  /** The request was a bare message: its error is JSON-RPC's, with the status of HTTP+JSON. Default no. */
+  readonly bare?: boolean;
 }
 
 export interface A2aErrorReply {
@@ -58,12 +60,12 @@ export interface A2aErrorReply {
 }
 
 /** Any thrown value as an error of A2A: an A2aError, a GatewayError, or (anything else) an internal one. */
-export function toA2aError(thrown: unknown, { version, binding, idText = 'null' }: A2aErrorTarget): A2aErrorReply {
+export function toA2aError(thrown: unknown, { version, binding, idText = 'null', bare = false }: A2aErrorTarget): A2aErrorReply {
   const fault = faultOf(thrown, version);
   const headers: Record<string, string> = { ...fault.headers };
   if (fault.retryAfterS !== undefined) headers['retry-after'] = String(fault.retryAfterS);
   const error = toJsonRpcError(fault, version);
-  if (binding === 'jsonrpc') return { status: fault.row.rpcStatus, headers, text: errorText(idText, error) };
+  if (binding === 'jsonrpc') return { status: bare ? fault.row.status : fault.row.rpcStatus, headers, text: errorText(idText, error) };
   return { status: fault.row.status, headers, text: JSON.stringify(restBody(fault, version)) };
 }
 

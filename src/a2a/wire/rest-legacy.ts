@@ -21,9 +21,10 @@ const partFrom: Edit = onObject((part) => {
   return isObject(data) ? { kind: 'data', data: data['data'] ?? {}, ...others } : part;
 });
 
-/** `parts`, which the prose of the specification has, is taken where there is no `content`. */
+/** `parts`, which the prose of the specification has, is taken where there is no `content`. A message that is sent is the user's where it does not say whose. */
 const messageFrom: Edit = onObject((message) => ({
   kind: 'message',
+  role: 'user',
   ...editMembers(message, {
     kind: drop,
     role: roleTo03,
@@ -45,9 +46,9 @@ export function legacyRestParams({ operation, ids }: RestMatch, { query = {}, bo
     case 'stream':
       return isObject(body) ? sendFrom(body) : 'the body must be a JSON object';
     case 'get':
-      return taskFrom(id, query['historyLength'] ?? query['history_length']);
+      return taskFrom(id, query['historyLength'], query['history_length']);
     case 'push-set':
-      return isObject(body) ? { taskId: id, pushNotificationConfig: body['pushNotificationConfig'] } : 'the body must be a JSON object';
+      return isObject(body) ? pushFrom(id, body) : 'the body must be a JSON object';
     case 'push-get':
     case 'push-delete':
       return { id, pushNotificationConfigId: configId };
@@ -58,12 +59,21 @@ export function legacyRestParams({ operation, ids }: RestMatch, { query = {}, bo
   }
 }
 
+/** The body is the request as the proto has it, with the configuration in its `config`, or that configuration alone. */
+function pushFrom(taskId: string, { config, configId, ...body }: JsonObject): JsonObject {
+  const { pushNotificationConfig: inner } = isObject(config) ? config : body;
+  const id = isObject(inner) && !isSet(inner['id']) && typeof configId === 'string' ? { id: configId } : {};
+  return { taskId, pushNotificationConfig: isObject(inner) ? { ...inner, ...id } : inner };
+}
+
 function sendFrom(body: JsonObject): JsonObject {
   const { message, request, ...others } = body;
   return { message: messageFrom(isSet(message) ? message : request), ...editMembers(others, { configuration: configurationFrom, tenant: drop }) };
 }
 
-function taskFrom(id: string, historyLength: unknown): JsonObject | string {
+function taskFrom(id: string, canonical: unknown, proto: unknown): JsonObject | string {
+  if (canonical !== undefined && proto !== undefined) return 'historyLength and history_length are the same field: send historyLength alone';
+  const historyLength = canonical ?? proto;
   if (historyLength === undefined || historyLength === '') return { id };
   return typeof historyLength === 'string' && /^\d{1,9}$/.test(historyLength)
     ? { id, historyLength: Number(historyLength) }
@@ -98,8 +108,10 @@ const configOf: Edit = onObject((config) => {
   return { name: `tasks/${typeof taskId === 'string' ? taskId : ''}/pushNotificationConfigs/${id}`, pushNotificationConfig: inner };
 });
 
+// A signature is of the card as JSON-RPC has it.
 const cardOf: Edit = onObject((card) =>
   editMembers(card, {
+    signatures: drop,
     securitySchemes: schemesTo10,
     security: requirementsTo10,
     skills: each(onObject((skill) => editMembers(skill, { security: requirementsTo10 }))),

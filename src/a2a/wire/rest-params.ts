@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '#gateway';
 import { drop, editMembers } from './edit-members.ts';
+import { protoName } from './proto-name.ts';
 import type { Operation } from './methods.ts';
 import { REST_ROUTES, type RestMatch, type RestVerb } from './rest-routes.ts';
 import { stateName, stateOf } from './task-state.ts';
@@ -48,7 +49,10 @@ export function restParams({ operation, ids }: RestMatch, { query = {}, body }: 
   if (!isObject(fromBody)) return 'the body must be a JSON object';
   const fromQuery: Record<string, unknown> = {};
   for (const [name, read] of Object.entries(QUERY[operation] ?? {})) {
-    const value = Object.hasOwn(query, name) ? query[name] : undefined;
+    const proto = protoName(name);
+    const value = Object.hasOwn(query, name) ? query[name] : Object.hasOwn(query, proto) ? query[proto] : undefined;
+    if (proto !== name && Object.hasOwn(query, name) && Object.hasOwn(query, proto))
+      return `${proto} and ${name} are the same field: send ${name} alone`;
     if (value === undefined || value === '') continue;
     const found = typeof value === 'string' ? read(value) : undefined;
     if (found === undefined) return `${name} must be ${EXPECTED.get(read)}, once`;

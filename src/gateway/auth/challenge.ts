@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayError } from '../errors.ts';
-import { isMcpPath, pathOf, type Asked, type Resources } from './oauth/resources.ts';
+import { isResourcePath, pathOf, type Asked, type Resources } from './oauth/resources.ts';
 import { SIGN_IN_HEADERS } from './siwx/header.ts';
 
 export interface ChallengeOptions {
@@ -16,7 +16,7 @@ export type ChallengeFor = (request: Asked & { readonly headers: IncomingHttpHea
 const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
 
 /**
- * Challenges in the form of RFC 6750 and RFC 9728. On MCP paths they say where the metadata of the resource is. `Bearer` comes first and has a
+ * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they say where the metadata of the resource is. `Bearer` comes first and has a
  * parameter: MCP clients look at nothing behind another scheme.
  */
 export function createChallenge({ resources, scopes }: ChallengeOptions): ChallengeFor {
@@ -29,7 +29,7 @@ export function createChallenge({ resources, scopes }: ChallengeOptions): Challe
     const parameters = ['realm="tollgate"'];
     if (insufficient) parameters.push('error="insufficient_scope"');
     else if (had) parameters.push('error="invalid_token"');
-    if (resources !== null && isMcpPath(pathOf(request))) {
+    if (resources !== null && isResourcePath(pathOf(request))) {
       const metadataUrl = resources.metadataUrlOf(request);
       if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`);
       if (metadataUrl !== null) parameters.push(`resource_metadata="${metadataUrl}"`);

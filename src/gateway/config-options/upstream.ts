@@ -9,7 +9,12 @@ export const UPSTREAM_OPTIONS = {
     default: 5 * MINUTE_MS,
     meaning: 'Longest wait for the head of a reply. An answer that is not streamed has its head only when the provider has finished.',
   }),
-  'upstream.idle_timeout_ms': whole({ min: 100, max: HOUR_MS, default: 2 * MINUTE_MS, meaning: 'Longest silence inside a reply.' }),
+  'upstream.idle_timeout_ms': whole({
+    min: 100,
+    max: HOUR_MS,
+    default: 2 * MINUTE_MS,
+    meaning: 'Longest silence inside a reply. It ends the stream of an agent, and not its task.',
+  }),
   'upstream.call_timeout_ms': whole({
     min: 100,
     max: 24 * HOUR_MS,

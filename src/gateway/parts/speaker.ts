@@ -1,4 +1,4 @@
-import type { Caller, Primitive } from '../call.ts';
+import type { Caller, Offer, Primitive } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { PartsTurn } from './part.ts';
 
@@ -24,6 +24,18 @@ export interface AskContext {
   readonly wantsReceipt: boolean;
 }
 
+/** What is told of one of them before it is asked. */
+export interface Spoken {
+  readonly displayName: string;
+  /** May be empty. */
+  readonly description: string;
+  /** Who serves it, at the prices of its calls. Not empty. */
+  readonly offers: readonly Offer[];
+  /** Media types of the parts that it takes and gives, the usual one first. */
+  readonly inputModes: readonly string[];
+  readonly outputModes: readonly string[];
+}
+
 /**
  * A primitive that can be spoken to in parts, whatever its protocol: what a bridge is made of. The door prepares and runs the call as any other, so that
  * it is billed as one of the primitive. Its data frames hold PartsEvents (encodePartsEvent), the tail of its settled frame is a PartsEnd.
@@ -34,6 +46,8 @@ export interface Speaker {
   has(name: string): boolean;
   /** Names of what can be asked, sorted, with a sentence on each; at most `limit`. */
   list(limit: number): readonly { readonly name: string; readonly displayName: string; readonly description: string }[];
+  /** What there is to tell of one; null for an unknown name. Absent where the primitive's own protocol tells it. */
+  about?(name: string): Promise<Spoken | null>;
   /** Rejects with GatewayError `invalid_model` for an unknown name, `invalid_request` or `unprocessable` for what the primitive cannot be asked. */
   toCall(name: string, ask: PartsAsk, context: AskContext): Promise<CallRequest>;
 }

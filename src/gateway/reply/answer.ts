@@ -17,6 +17,8 @@ export interface AnswerOptions {
   /** The client takes an event stream. */
   readonly events: boolean;
   readonly keepAlive: KeepAlive;
+  /** More headers of a reply that is a stream, asked for when it begins; default none. */
+  readonly headers?: () => Readonly<Record<string, string>>;
 }
 
 const COMMENT = Buffer.from(': keep-alive\n\n');
@@ -83,8 +85,8 @@ class HttpAnswer implements Answer, Silent {
   #begin(): void {
     if (this.#begun) return;
     this.#begun = true;
-    const { sink } = this.#options;
-    sink.head(200, EVENT_STREAM_HEADERS);
+    const { sink, headers } = this.#options;
+    sink.head(200, headers === undefined ? EVENT_STREAM_HEADERS : { ...EVENT_STREAM_HEADERS, ...headers() });
     sink.flush();
   }
 

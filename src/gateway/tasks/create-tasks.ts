@@ -1,15 +1,16 @@
-import type { Conclude, Ledger, Usage } from '#billing';
+import type { Conclude, Ledger, LockRecord, Usage } from '#billing';
 import { loadStatement, type Database, type Value } from '#store';
 import { endingToText, type Ending } from './ending.ts';
 import { readPageToken, toPageToken } from './page-token.ts';
 import { listCalls, settleCalls } from './settle-calls.ts';
 import { FIND_TASK, isStorable, keyOf, toTask, toTaskRow, type TaskRow } from './task-rows.ts';
+import { readTaskCost } from './task-cost.ts';
 import type { TaskSink } from './task-sink.ts';
 import type { Sight, Task, TaskCall, TaskKey, TaskOwner, TaskPage, TaskQuery, Tasks } from './task.ts';
 
 export interface TasksOptions {
   readonly database: Database;
-  readonly ledger: Pick<Ledger, 'keep'>;
+  readonly ledger: Pick<Ledger, 'keep' | 'find'>;
   readonly conclude: Conclude;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -17,6 +18,8 @@ export interface TasksOptions {
   readonly onConcluded: NonNullable<TaskSink['concluded']>;
   readonly onBegun?: TaskSink['begun'];
   readonly onEnded?: TaskSink['ended'];
+  /** The signed receipt of a settled call; default none. */
+  readonly receipt?: (record: LockRecord) => string | null;
   /** What the provider of an offer is called; null for an offer that is gone. */
   readonly providerName?: (offerId: string) => string | null;
 }
@@ -183,6 +186,11 @@ export function createTasks(options: TasksOptions): KeptTasks {
         sink.ended?.(toTask(over), false);
         return { task: toTask(over), settled: await settleCalls(settling, over, calls, except) };
       }
+    },
+
+    async costOf(key, beganBy) {
+      const row = await read(key);
+      return row && readTaskCost({ database, ledger, receipt: options.receipt ?? (() => null) }, key, beganBy(toTask(row)));
     },
 
     async giveUp(key) {

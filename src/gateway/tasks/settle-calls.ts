@@ -35,7 +35,7 @@ const WIDTH = 32;
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
 /** All calls of a task, in the order in which they were added. */
-export async function listCalls(database: Database, key: TaskKey): Promise<readonly CallRow[]> {
+export async function listCalls(database: Pick<Database, 'query'>, key: TaskKey): Promise<readonly CallRow[]> {
   return (await database.query(LIST, keyOf(key))).map(toCallRow);
 }
 

@@ -1,5 +1,6 @@
 import type { MicroUsd, Settlement, Usage } from '#billing';
 import type { Caller, Primitive } from '../call.ts';
+import type { TaskCost } from './task-cost.ts';
 
 /** A task by the name that its consumer knows it by: the provider made the id, which is unique in its service. */
 export interface TaskKey {
@@ -137,6 +138,11 @@ export interface Tasks {
    * told. null for a task that is not there. `except`: a call that its own run settles.
    */
   saw(key: TaskKey, sight: Sight, except?: string): Promise<SeenTask | null>;
+  /**
+   * What a task that has ended was charged; null while any of its calls is not settled, and for a task that is not there. `beganBy`: the call that began it,
+   * null where that is not known.
+   */
+  costOf(key: TaskKey, beganBy: (task: Task) => string | null): Promise<TaskCost | null>;
 }
 
 /** Looks at a task at its provider. Resolves with what is seen; null where it could not be asked, or `signal` aborted: nobody waits any more. */

@@ -109,7 +109,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     }
     if (--this.#turnsLeft > 0) return;
     const message = this.status === 0 ? 'the provider did not answer in time' : 'the provider fell silent in the middle of its answer';
-    this.abort(new UpstreamFailure(message, { retryable: true, blame: 'provider' }));
+    this.abort(new UpstreamFailure(message, { retryable: true, blame: 'provider', timedOut: true }));
   }
 
   /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */

@@ -267,6 +267,7 @@ function toFailure(error: Error): UpstreamFailure {
     blame: 'provider',
     unsent: UNSENT.has(code),
     unreachable: UNSENT.has(code),
+    timedOut: TIMEOUTS.has(code),
     cause: error,
   });
 }
@@ -276,6 +277,8 @@ const UNASKED_CONTINUE = 'bad response';
 
 /** There was no connection yet. */
 const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+const TIMEOUTS: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 const FAILURES: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_TIMEOUT: 'the provider did not answer in time',

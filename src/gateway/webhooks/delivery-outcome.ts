@@ -1,4 +1,4 @@
-/** What a receiver's status means for a delivery. `gone`: nothing else is wanted there either. */
+/** What a receiver's status means for a delivery. `gone`: the receiver wants nothing more, and the webhook ends. */
 export type DeliveryOutcome = 'delivered' | 'again' | 'never' | 'gone';
 
 const TIMEOUT = 408;

@@ -12,7 +12,7 @@ const DUE = loadStatement(import.meta.url, './sql/due-webhooks.sql');
 const CLAIM = loadStatement(import.meta.url, './sql/claim-webhook.sql');
 const NEXT = loadStatement(import.meta.url, './sql/next-delivery.sql');
 const END = loadStatement(import.meta.url, './sql/end-delivery.sql');
-const END_ALL = loadStatement(import.meta.url, './sql/end-all-deliveries.sql');
+const END_WEBHOOK = loadStatement(import.meta.url, './sql/end-webhook.sql');
 const KEEP = loadStatement(import.meta.url, './sql/keep-claim.sql');
 const RELEASE = loadStatement(import.meta.url, './sql/release-webhook.sql');
 const REST = loadStatement(import.meta.url, './sql/rest-webhook.sql');
@@ -175,7 +175,7 @@ export function createWebhookRelay({ database, fetch, texts, now, random, onLost
     // In the order in which a webhook's rows are locked by who queues for it.
     await database.batch([
       { statement: KEEP, params: [id, claim, now() + limits.leaseMs] },
-      outcome === 'gone' ? { statement: END_ALL, params: [id] } : { statement: END, params: [id, row['position']!] },
+      outcome === 'gone' ? { statement: END_WEBHOOK, params: [id, claim, row['sealed']!] } : { statement: END, params: [id, row['position']!] },
     ]);
     return true;
   }

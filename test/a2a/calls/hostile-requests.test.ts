@@ -215,7 +215,7 @@ test('bodies that are no requests are refused in words: broken, deep, huge, batc
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"SendMessage","params":{}}', -32_600],
     ['another version of JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"SendMessage","params":{}}', -32_600],
     ['a response', '{"jsonrpc":"2.0","id":1,"result":{}}', -32_600],
-    ['params that are a list', `${head}[]}`, -32_600],
+    ['params that are a list', `${head}[]}`, -32_602],
     ['null', 'null', -32_600],
     ['a string', '"SendMessage"', -32_600],
   ];

@@ -63,20 +63,72 @@ test('twenty of it at once are one', async () => {
   expect(sends(agent.received)).toBe(1);
 });
 
-test('another message with the same id is refused, and so is the same one of another version', async () => {
+test('a message that says something else is another one, also with the same id', async () => {
   const { url, agent } = await calls.serve({ version: 'both' });
   const more = saying('twice');
   expect(
     await calls.spent(async () => {
-      await calls.talk(url).sent('task one', more);
-      for (const wire of WIRES) {
-        const refused = refusalOf(await calls.talk(url, wire).sent('task two', more));
-        expect(refused?.message, wire.name).toMatch(/a new message has a new messageId/);
-        expect(refused?.status, wire.name).toBe(wire.binding === 'JSONRPC' ? 200 : 409);
+      const ids = new Set<string>();
+      for (const words of ['task one', 'task two', 'task one']) ids.add((await calls.talk(url).task(words, more)).id);
+      expect(ids.size).toBe(2);
+      // What is only said beside the words does not make it another one.
+      const again = await calls.talk(url).task('task one', { message: { ...more.message, metadata: { attempt: 2 } } });
+      expect(ids).toContain(again.id);
+    }),
+  ).toBe(2n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(2);
+});
+
+test.each(WIRES)('the same id in another task or context is another message: $name', async (wire) => {
+  const { url, agent } = await calls.serve({ version: 'both' });
+  const talk = calls.talk(url, wire);
+  const more = (of: object) => ({ message: { messageId: 'one id', ...of } });
+  expect(
+    await calls.spent(async () => {
+      const { id, contextId } = heldBy(await talk.sent('ask', more({})));
+      expect(heldBy(await talk.sent('blue', more({ taskId: id, contextId })))['id']).toBe(id);
+      expect(heldBy(await talk.sent('task', more({ contextId })))['id']).not.toBe(id);
+    }),
+  ).toBe(3n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(3);
+});
+
+test.each(WIRES)('in one task a messageId is one message, whatever it says: $name', async (wire) => {
+  const { url, agent } = await calls.serve({ version: 'both' });
+  const talk = calls.talk(url, wire);
+  expect(
+    await calls.spent(async () => {
+      const { id, contextId } = heldBy(await talk.sent('ask', saying('question')));
+      const more = { message: { messageId: 'answer', taskId: id, contextId } };
+      const first = await talk.sent('blue', more);
+      expect(heldBy(await talk.sent('blue', more))).toEqual(heldBy(first));
+      const refused = refusalOf(await talk.sent('green', more));
+      expect(refused?.message).toMatch(/to this task before, and said something else: a new message has a new messageId/);
+      expect(refused?.status).toBe(wire.binding === 'JSONRPC' ? 200 : 409);
+    }),
+  ).toBe(2n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(2);
+});
+
+test('once its question was answered, or its task canceled, the same message begins another task', async () => {
+  const { url, agent } = await calls.serve();
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      const more = saying('asked again');
+      const ids: string[] = [];
+      for (const round of [0, 1, 2, 3]) {
+        const { id, contextId } = await talk.task('ask', more);
+        // Until then it is a repeat.
+        expect((await talk.task('ask', more)).id).toBe(id);
+        expect(ids).not.toContain(id);
+        ids.push(id);
+        if (round % 2 === 0) await talk.task('blue', { message: { taskId: id, contextId } });
+        else expect((await talk.call('CancelTask', { id })).error).toBeNull();
       }
     }),
-  ).toBe(MESSAGE_PRICE);
-  expect(sends(agent.received)).toBe(1);
+  ).toBe(6n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(6);
 });
 
 test("ids are each account's and each agent's own", async () => {

@@ -60,7 +60,7 @@ test('the tag changes with the agent’s card, the catalogue and the price', asy
   expect(tags.at(-1)).toBe(tags.at(-2));
 });
 
-test.each(['/a2a/nobody/.well-known/agent-card.json', '/a2a/.well-known/agent-card.json', '/api/v1/a2a/acme/%3Cb%3E/.well-known/agent.json'])(
+test.each(['/a2a/nobody/.well-known/agent-card.json', '/api/v1/a2a/acme/%3Cb%3E/.well-known/agent.json'])(
   'an agent that is not here is not found: %s',
   async (path) => {
     const gateway = await startGateway({ offers: [agentOffer()] });
@@ -69,6 +69,40 @@ test.each(['/a2a/nobody/.well-known/agent-card.json', '/a2a/.well-known/agent-ca
     expect(await reply.json()).toMatchObject({ error: { type: 'not_found', code: 404, param: null } });
   },
 );
+
+test('an address that lacks its last part, or only a slash, is told which there are', async () => {
+  const gateway = await startGateway({ offers: [agentOffer(), agentOffer({ service: 'acme/reader' })] });
+  const reply = await gateway.get('/a2a/acme/.well-known/agent-card.json');
+  expect(reply.status).toBe(404);
+  expect(await reply.text()).toContain(`There is acme/writer, acme/reader: end the address with a slash, such as ${gateway.url}/a2a/acme/writer/`);
+});
+
+test.each(['/a2a', '/api/v1/a2a', '/api/v1'])('the card of the gateway is below %s as well', async (below) => {
+  const gateway = await startGateway({ offers: [agentOffer()] });
+  for (const file of ['agent-card.json', 'agent.json'])
+    expect((await gateway.card(`${below}/.well-known/${file}`))['url']).toBe(`${gateway.url}/a2a`);
+});
+
+test('the version may stand in the address, and a header goes before it', async () => {
+  const gateway = await startGateway({ offers: [agentOffer()] });
+  for (const path of [ROOT, PATH]) {
+    const modern = (await gateway.get(path, '1.0')).headers.get('etag');
+    expect((await gateway.get(`${path}?A2A-Version=1.0`)).headers.get('etag')).toBe(modern);
+    expect((await gateway.get(`${path}?a2a-version=1.0.1`)).headers.get('etag')).toBe(modern);
+    expect((await gateway.get(`${path}?A2A-Version=0.3`, '1.0')).headers.get('etag')).toBe(modern);
+  }
+});
+
+test('says since when a card is as it is, where it is the operator\u2019s address', async () => {
+  let date = Date.UTC(2026, 0, 2, 3, 4, 5);
+  const gateway = await startGateway({ offers: [agentOffer()], publicUrl: 'https://gate.example', date: () => date });
+  const since = async () => (await gateway.get(PATH)).headers.get('last-modified');
+  expect(await since()).toBe('Fri, 02 Jan 2026 03:04:05 GMT');
+  date += 60_000;
+  expect(await since()).toBe('Fri, 02 Jan 2026 03:04:05 GMT');
+  gateway.catalog.replace('test', [agentOffer({ more: { description: 'Another.' } })]);
+  expect(await since()).toBe('Fri, 02 Jan 2026 03:05:05 GMT');
+});
 
 test('a provider that was pinned stays so', async () => {
   const gateway = await startGateway({ offers: [agentOffer(), agentOffer({ provider: 'other' })] });

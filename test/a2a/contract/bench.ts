@@ -49,6 +49,9 @@ export async function declares({ talk }: Bench, capability: 'streaming' | 'pushN
 export async function refusedStream(bench: Bench, operation: 'SendStreamingMessage' | 'SubscribeToTask', params: Json): Promise<Reply> {
   const reply = await bench.talk.open(operation, params);
   if (!('next' in reply)) return reply;
+  // 0.3 tells of it in an event.
+  const refusal = bench.talk.version === '0.3' && bench.talk.binding === 'JSONRPC' ? await reply.refusal() : null;
+  if (refusal !== null) return refusal;
   const events = await reply.rest().catch((error: unknown) => [String(error)]);
   throw new Error(`a stream came in place of an error: ${JSON.stringify(events)}`);
 }

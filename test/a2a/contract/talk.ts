@@ -27,8 +27,11 @@ export interface Reply {
 export interface Stream {
   readonly status: number;
   readonly contentType: string;
+  readonly headers: Headers;
   /** The next event; null once the stream has ended. */
   next(): Promise<Event | null>;
+  /** The answer, where the first event is an error; null for any other. */
+  refusal(): Promise<Reply | null>;
   /** All that is left, until its end. */
   rest(): Promise<Event[]>;
   /** Every event that was read, as it stood on the wire. */
@@ -179,10 +182,16 @@ export function createTalk(place: Place, version: Version, binding: Binding): Ta
 }
 
 async function readReply(response: Response, binding: Binding): Promise<Reply> {
-  const text = await response.text();
+  return toReply(response, binding, await response.text());
+}
+
+/** An event that is the whole of a stream: JSON-RPC of 0.3 tells of an error so. */
+const onlyEvent = (text: string): string => /^(?:event: .*\n)?data: (.*)\n\n$/.exec(text)?.[1] ?? text;
+
+function toReply(response: Response, binding: Binding, text: string): Reply {
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = JSON.parse(onlyEvent(text));
   } catch {
     json = undefined;
   }
@@ -223,8 +232,15 @@ function readStream(response: Response, version: Version, binding: Binding): Str
   return {
     status: response.status,
     contentType: response.headers.get('content-type') ?? '',
+    headers: response.headers,
     wire,
     next,
+    refusal: async () => {
+      await next().catch(() => null);
+      const [first] = wire;
+      const reply = first === undefined ? null : toReply(response, binding, first.data);
+      return reply?.error ? reply : null;
+    },
     async rest() {
       const all: Event[] = [];
       // oxlint-disable-next-line no-await-in-loop -- one event after the other

@@ -71,7 +71,9 @@ describe('what an agent tells', () => {
     expect([locked, earned > 0n && earned <= PRICE]).toEqual([0n, true]);
     await receiver.until(1);
     await webhooks.run();
-    expect(receiver.got.map((got) => JSON.parse(got.body) as unknown)).toEqual([{ ...task('completed') }]);
+    expect(receiver.got.map((got) => JSON.parse(got.body) as unknown)).toMatchObject([
+      { ...task('completed'), metadata: { 'tollgate/generation': { cost: '0.00006', currency: 'USDC' } } },
+    ]);
     await audited();
   });
 

@@ -53,7 +53,7 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
       kept.push(id);
       return one.ledger.keep(id, until);
     };
-    const { tasks } = gatewayOn(one.database, { ledger: { keep } });
+    const { tasks } = gatewayOn(one.database, { ledger: { ...one.ledger, keep } });
     for (let n = 0; n < 20; n++) {
       await tasks.begin(newTask('task-1'), await lock());
       clock.now += TTL_MS / 160;

@@ -69,7 +69,9 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     const { one, two, gatewayOn, clock, lock, money, audited } = await tasksWorld(engine);
     const call = await lock();
     const keep = () => Promise.reject(new LedgerUnavailable('killed'));
-    await expect(gatewayOn(one.database, { ledger: { keep } }).tasks.begin(newTask('task-1'), call)).rejects.toThrow(LedgerUnavailable);
+    await expect(gatewayOn(one.database, { ledger: { ...one.ledger, keep } }).tasks.begin(newTask('task-1'), call)).rejects.toThrow(
+      LedgerUnavailable,
+    );
     clock.now += MINUTE_MS;
     expect(await one.ledger.expire(clock.now)).toEqual([call.callId]);
     const { settled } = (await two.tasks.saw(keyOf('task-1'), completed))!;

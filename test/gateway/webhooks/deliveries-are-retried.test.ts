@@ -96,6 +96,30 @@ describe('a receiver that fails', () => {
     clock.now += 60 * MINUTE_MS;
     await webhooks.run();
     expect(receiver.bodies()).toEqual(['one']);
+    // It is over, and not only what waited.
+    expect(await webhooks.list(KEY, ALICE)).toEqual([]);
+    await webhooks.deliver(KEY, event('three'));
+    await webhooks.run();
+    expect(receiver.bodies()).toEqual(['one']);
+  });
+
+  test('with 410 while its client names another receiver ends nothing for that one', async () => {
+    const { gateway, clock } = await openWorld('sqlite');
+    const webhooks = gateway();
+    const other = await listenForNews();
+    const receiver = await listenForNews(async (_got, response) => {
+      await webhooks.set(KEY, ALICE, hook(other.url));
+      response.writeHead(410).end();
+    });
+    await webhooks.set(KEY, ALICE, hook(receiver.url));
+    await webhooks.deliver(KEY, event('one'));
+    await webhooks.run();
+    clock.now += 60 * MINUTE_MS;
+    await webhooks.deliver(KEY, event('two'));
+    await webhooks.run();
+    expect(await webhooks.list(KEY, ALICE)).toHaveLength(1);
+    expect(receiver.bodies()).toEqual(['one']);
+    expect(other.bodies()).toEqual(['one', 'two']);
   });
 
   test('by closing the connection is tried again', async () => {

@@ -45,7 +45,7 @@ test.for(['evm', 'solana'] as const)('on %s it signs in, calls and streams, and 
 
   const paid: boolean[] = [];
   for (const stream of [false, true, false, true]) {
-    const answer = await client.chatCompletions(ask('hello !tokens:20', { model: 'delphi/oracle', stream }) as never);
+    const answer = await client.chatCompletions(ask('hello !tokens:20', { model: 'delphi/oracle', stream }));
     const text = await answer.text();
     expect(answer.status, text).toBe(200);
     if (stream) expect(events(text).at(-1)).toBe('[DONE]');

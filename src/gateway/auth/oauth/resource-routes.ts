@@ -22,7 +22,7 @@ const answer = {
   },
 } as const;
 
-/** `GET /.well-known/oauth-protected-resource` (RFC 9728), and with the path of an MCP endpoint behind it. Public. Register it without a prefix. */
+/** `GET /.well-known/oauth-protected-resource` (RFC 9728), and with the path of an MCP or A2A endpoint behind it. Public. Register it without a prefix. */
 export function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): FastifyPluginAsync {
   return async (app) => {
     for (const path of [METADATA_PATH, `${METADATA_PATH}/*`]) {
@@ -32,7 +32,7 @@ export function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): Fas
           schema: {
             summary: 'Show whose access tokens are taken',
             description:
-              'Metadata of a protected resource (RFC 9728): of this gateway, or with a path such as `/mcp` behind the address of that endpoint. There only where the operator has named an issuer.',
+              'Metadata of a protected resource (RFC 9728): of this gateway, or with a path such as `/mcp` or `/a2a` behind the address of that endpoint. There only where the operator has named an issuer.',
             tags: ['Account'],
             security: [],
             hide: path !== METADATA_PATH,

@@ -4,7 +4,7 @@ import { isLoopback, parseHost } from '../../host-name.ts';
 /** What of a request says where it was sent. */
 export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
 
-/** This gateway as a protected resource (RFC 9728): one for each MCP path, and itself. */
+/** This gateway as a protected resource (RFC 9728): one for each path of MCP and A2A, and itself. */
 export interface Resources {
   /** The identifier of a resource at the address that the request was sent to; null for a path that is none, and a host that cannot be one. */
   resourceOf(request: Asked, path: string): string | null;
@@ -26,11 +26,11 @@ export interface ResourcesOptions {
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
-const MCP_PATH = /^(?:\/api\/v1)?\/mcp(?:\/[A-Za-z0-9._~:%/-]{0,512})?$/;
+const RESOURCE_PATH = /^(?:\/api\/v1)?\/(?:mcp|a2a)(?:\/[A-Za-z0-9._~:%/-]{0,512})?$/;
 
-/** Whether requests to a path, without its query, are MCP's. */
-export function isMcpPath(path: string): boolean {
-  return MCP_PATH.test(path);
+/** Whether requests to a path, without its query, are MCP's or A2A's. */
+export function isResourcePath(path: string): boolean {
+  return RESOURCE_PATH.test(path);
 }
 
 /** The path of a request, without its query. */
@@ -55,21 +55,21 @@ export function createResources({ publicUrl, domains, audience }: ResourcesOptio
 
     resourceOf(request, path) {
       const origin = originOf(request);
-      return origin !== null && (path === '' || isMcpPath(path)) ? origin + path : null;
+      return origin !== null && (path === '' || isResourcePath(path)) ? origin + path : null;
     },
 
     metadataUrlOf(request) {
       const origin = originOf(request);
       if (origin === null) return null;
       const path = pathOf(request);
-      return origin + METADATA_PATH + (isMcpPath(path) ? path : '');
+      return origin + METADATA_PATH + (isResourcePath(path) ? path : '');
     },
 
     isAudience(text) {
       if (text === audience) return true;
       const url = URL.parse(text);
       if (!url || !origins.has(url.origin) || url.username !== '' || url.password !== '') return false;
-      return url.search === '' && url.hash === '' && (url.pathname === '/' || isMcpPath(url.pathname));
+      return url.search === '' && url.hash === '' && (url.pathname === '/' || isResourcePath(url.pathname));
     },
   };
 }

@@ -117,6 +117,12 @@ export async function startGateway({ offers = [], publicUrl, domains = [], mount
   addCardRoutes(server, {
     catalog,
     cards,
+    bridged: async () => null,
+    namesBelow: (prefix) =>
+      catalog
+        .offers('agent')
+        .map(({ service }) => service)
+        .filter((name) => name.startsWith(prefix)),
     origin: (request) => createCardOrigin({ publicUrl: publicUrl === undefined ? url : publicUrl, domains })(request),
   });
   server.get('/.well-known/jwks.json', () => JWKS);
