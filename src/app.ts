@@ -48,7 +48,6 @@ import {
   type Logger,
   type Offer,
   type Metrics,
-  type Payments,
   type PipelineOptions,
   type ServerOptions,
   type Tunnels,
@@ -58,6 +57,7 @@ import { openAccess } from './app-access.ts';
 import { openBilling } from './app-billing.ts';
 import { closeGracefully } from './app-close.ts';
 import { openCluster } from './app-cluster.ts';
+import type { AppOptions } from './app-options.ts';
 import { auditWithJournal, openJournaled } from './app-journal.ts';
 import { operatorRoutes } from './app-operator.ts';
 import { pageRoutes } from './app-pages.ts';
@@ -82,23 +82,6 @@ export interface App {
   listen(): Promise<{ readonly url: string }>;
   /** Refuses new calls at once, lets running ones finish within the drain limit, then closes everything. */
   close(): Promise<void>;
-}
-
-export interface AppOptions {
-  readonly color?: boolean;
-  /** Takes finished log lines instead of standard output. */
-  readonly writeLog?: (line: string) => void;
-  /** Epoch milliseconds, for what is written down and shown. */
-  readonly now?: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to: what limits, rests and durations go by. Default: `now` where that is given. */
-  readonly elapsed?: () => number;
-  readonly random?: () => number;
-  /** What `/metrics` answers where this process is one of several that are one gateway. */
-  readonly metricsText?: () => Promise<string>;
-  /** A stream that is silent this long gets a comment; default 15 s. */
-  readonly keepAliveMs?: number;
-  /** What takes payments, in place of the chains of the configuration. */
-  readonly payments?: Payments;
 }
 
 /** Puts the rooms together: plain calls, in the order of their dependencies. What was opened is closed again when a later step fails. */

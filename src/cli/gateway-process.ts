@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import type { Config } from '#gateway';
-import { createApp, type App, type AppOptions } from '../app.ts';
+import type { AppOptions } from '../app-options.ts';
+import { createApp, type App } from '../app.ts';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { catchSignals } from './signals.ts';
