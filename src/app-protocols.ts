@@ -22,7 +22,7 @@ import {
 } from '#gateway';
 import type { Database } from '#store';
 import { createA2a, createCardOrigin, type A2a, type PushNotifications, type SignBytes } from './a2a/index.ts';
-import { createMcp, type Mcp } from './mcp/index.ts';
+import { createMcp, oldTransport, type Mcp } from './mcp/index.ts';
 import { chatRoutes, createModelSpeaker } from './openai/index.ts';
 import { rpcRoutes } from './rpc/index.ts';
 import { VERSION } from './version.ts';
@@ -146,6 +146,8 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     { prefix: '/api/v1' },
   );
   await server.register(options.oauth.routes);
+  await server.register(oldTransport);
+  await server.register(oldTransport, { prefix: '/api/v1' });
   await server.register(mcp.routes);
   await server.register(mcp.routes, { prefix: '/api/v1' });
   a2a.addCards(server);

@@ -44,12 +44,7 @@ export function createDoor(deps: DoorDeps): Door {
       const service = asked.service === '' ? await agentIn(deps, asked) : asked.service;
       if (service === null) return await listTasks(deps.taskDeps, asked, out, gone);
       const ask = { ...asked, service };
-      let bridged = deps.bridged(ask);
-      const known = bridged === null ? deps.taskDeps.pipeline.lookUp(ask.service, 'agent') : null;
-      if (known !== null) {
-        await known;
-        bridged = deps.bridged(ask);
-      }
+      const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(out);
       // What is noted here is shown without a call that would be authorised.
       if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);
@@ -58,6 +53,18 @@ export function createDoor(deps: DoorDeps): Door {
       await out.fail(error);
     }
   };
+}
+
+/** `deps.bridged`, once more where the name may be new and another gateway knows it. Rejects where nothing has that name. */
+async function bridgedAt({ bridged, taskDeps }: DoorDeps, ask: Ask): Promise<((out: Out) => Promise<void>) | null> {
+  try {
+    return bridged(ask);
+  } catch (error) {
+    const known = taskDeps.pipeline.lookUp(ask.service, 'agent');
+    if (known === null) throw error;
+    await known;
+    return bridged(ask);
+  }
 }
 
 /**

@@ -235,7 +235,7 @@ export function createMcp(options: McpOptions): Mcp {
     now,
     onError,
   });
-  const knownAddress = createKnownAddress({ catalog, speakers });
+  const knownAddress = createKnownAddress({ catalog, pipeline, speakers });
   const addressOf = (service: string | null, { caller, selection }: Knock): TaskAddress => {
     if (service === null) return { ...aggregate, includes: aggregate.scope(caller, selection).includes };
     return { includes: (name) => service === name || service.endsWith(`:${name}`), toClient: (text) => text };
@@ -264,13 +264,13 @@ export function createMcp(options: McpOptions): Mcp {
         else if (service === null) await toAll(knock.selection, request, knock, answer);
         else if (front.has(service)) await front.standalone(service, request, knock, answer);
         else {
-          knownAddress(service);
+          await knownAddress(service);
           await toServiceInPlaces(service, request, knock, answer);
         }
       },
       legacy: {
         async post(service, inbound, ...request) {
-          if (service !== null && inbound.kind === 'initialize' && !front.has(service)) knownAddress(service);
+          if (service !== null && inbound.kind === 'initialize' && !front.has(service)) await knownAddress(service);
           await doorOf(service).post(service, inbound, ...request);
         },
         listen: (service, ...request) => doorOf(service).listen(service, ...request),

@@ -1,22 +1,25 @@
-import { type Catalog, GatewayError, nearestHint, printable, type Speakers } from '#gateway';
+import { type Catalog, GatewayError, nearestHint, type Pipeline, printable, type Speakers } from '#gateway';
 import { fullName, SPOKEN, WORD } from './front/spoken.ts';
 
 export interface KnownAddressDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
+  readonly pipeline: Pick<Pipeline, 'lookUp'>;
   readonly speakers: () => Partial<Speakers>;
 }
 
 /** Names of a kind that a wrong one is compared with. */
 const NEAR_MAX = 1_000;
 
-/** Throws GatewayError `not_found` with the nearest names where an address is of no tool service. */
-export function createKnownAddress({ catalog, speakers }: KnownAddressDeps): (service: string) => void {
+/** Rejects with GatewayError `not_found` and the nearest names where an address is of no tool service, here or at another gateway. */
+export function createKnownAddress({ catalog, pipeline, speakers }: KnownAddressDeps): (service: string) => Promise<void> {
   function* names(): Generator<string> {
     yield* new Set(catalog.offers('tool').map(({ service }) => service));
     for (const kind of SPOKEN) for (const { name } of speakers()[kind]?.list(NEAR_MAX) ?? []) yield fullName(kind, name);
   }
 
-  return (service) => {
+  return async (service) => {
+    const known = pipeline.lookUp(service, 'tool');
+    if (known !== null) await known;
     try {
       catalog.resolve(service, 'tool');
     } catch (error) {

@@ -166,19 +166,6 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       await reply.code(204).send();
     }
 
-    // Where clients of the old transport are pointed by habit.
-    app.route({
-      method: ['GET', 'POST'],
-      url: '/sse',
-      schema: { hide: true },
-      exposeHeadRoute: false,
-      handler: (_request, reply) =>
-        reply
-          .code(404)
-          .type('application/json')
-          .send(errorText('null', { code: ERROR.server, message: SSE_ADDRESS })),
-    });
-
     for (const [path, serviceOf] of [
       ['/mcp', () => null],
       ['/mcp/*', (request: FastifyRequest) => (request.params as { readonly '*': string })['*'] || null],
@@ -197,9 +184,6 @@ const TRANSPORTS =
   'This address speaks Streamable HTTP, the transport of MCP since 2025-03-26: POST one JSON-RPC message. GET opens the event stream of a session ' +
   'that was opened by initialize, with its Mcp-Session-Id and Accept: text/event-stream; DELETE ends it. ' +
   'The HTTP+SSE transport of 2024-11-05 is not served: set the transport of your client to http or streamable-http';
-
-const SSE_ADDRESS =
-  'There is no HTTP+SSE here, the transport of MCP 2024-11-05: connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
 
 const NOTHING = Buffer.alloc(0);
 

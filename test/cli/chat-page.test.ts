@@ -16,7 +16,7 @@ const ANSWERS: readonly RegExp[] = [
   /"model":"demo\/sage"/,
   /"model":"demo\/sage"/,
   /"model":"demo\/sage"/,
-  /"finish_reason":"stop"\}\],"usage":.*\n\ndata: \[DONE\]\n\n$/s,
+  /"finish_reason":"stop"\}\],.*"usage":.*\n\ndata: \[DONE\]\n\n$/s,
   /^HTTP\/1\.1 200.*^x-max-tokens: 4096$/ms,
   /"children":\[\{"id":"gen-/,
   /^\{"id":"gen-.*"finish_reason":"length"/,

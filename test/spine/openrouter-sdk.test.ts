@@ -96,7 +96,9 @@ describe('chat', () => {
   });
 
   test('a reply that fails in its stream is an error of the stream', async () => {
-    const stream = await client.chat.send({ chatRequest: { model: MODEL, messages: messages('hello !tokens:6 !error-at:3'), stream: true } });
+    const stream = await client.chat.send({
+      chatRequest: { model: MODEL, messages: messages('hello !tokens:6 !error-at:3 !dribble:1'), stream: true },
+    });
     if ('choices' in stream) throw new Error('it did not stream');
     const errors = [];
     for await (const chunk of stream) if (chunk.error) errors.push(chunk.error);

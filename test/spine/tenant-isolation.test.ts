@@ -13,6 +13,8 @@ const PUBLIC: readonly RegExp[] = [
   /^\/llms\.txt$/,
   /^\/health\/(live|ready)$/,
   /^\/\.well-known\/(jwks|agent|agent-card)\.json$/,
+  /^\/api\/v1\/\.well-known\/agent(-card)?\.json$/,
+  /^(\/api\/v1)?\/sse$/,
   /\/a2a\/\*\/\.well-known\/agent-card\.json$/,
   // Who has the sealed address may tell of one task.
   /^\/a2a\/~push\/\*$/,

@@ -15,7 +15,7 @@ import {
   type TestWallet,
 } from '../../support/wallets.ts';
 import { flatValue, type Fields } from './fields.ts';
-import { shownId, startWorld, type World } from './world.ts';
+import { shownId, shownOn, startWorld, type World } from './world.ts';
 
 // Every way that a sign-in can be written: what honest clients send is taken, whichever of them they are.
 
@@ -87,7 +87,14 @@ describe.each(wallets.map((wallet) => [kind(wallet), wallet] as const))('a sign-
         ]
       : ['8453', '1', 'eip155:1', 'eip155:84532', '137', 'eip155:11155111'],
   )('on the chain %s', async (chainId) => {
-    expect(await whoSends(await signInValue(wallet, { chainId }))).toBe(shownId(wallet));
+    const cluster = {
+      mainnet: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+      devnet: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+      testnet: '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z',
+    };
+    const reference = chainId.replace(/^\w+:/, '');
+    const network = `${wallet.namespace}:${cluster[reference as keyof typeof cluster] ?? reference}`;
+    expect(await whoSends(await signInValue(wallet, { chainId }))).toBe(shownOn(wallet, network));
   });
 
   it.each([
@@ -153,7 +160,8 @@ describe.each(wallets.map((wallet) => [kind(wallet), wallet] as const))('a sign-
     ['without the end', { expirationTime: undefined }],
     ['on another chain', { chainId: wallet === solana ? 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1' : 'eip155:84532' }],
   ] as const satisfies readonly (readonly [string, unknown])[])('in flat fields %s', async (_name, changed) => {
-    expect(await whoSends(await flatValue(wallet, changed as Partial<Fields>))).toBe(shownId(wallet));
+    const shown = 'chainId' in changed ? shownOn(wallet, changed.chainId) : shownId(wallet);
+    expect(await whoSends(await flatValue(wallet, changed as Partial<Fields>))).toBe(shown);
   });
 });
 

@@ -14,6 +14,8 @@ export interface World {
 
 /** The CAIP-10 id that answers show of a wallet: on Base and Solana's mainnet, whichever chain it signed on. */
 export const shownId = (wallet: TestWallet) => (wallet.namespace === 'solana' ? wallet.accountId : wallet.accountId.toLowerCase());
+/** The same, of a wallet that signed for this network. */
+export const shownOn = (wallet: TestWallet, network: string) => `${network}:${shownId(wallet).split(':').at(-1)}`;
 
 /** Answers later than this would be a way to hold the gateway up. */
 const SOON_MS = 1000;
