@@ -30,7 +30,7 @@ async function probe(name: string, cap: CapName | undefined, maxOutputTokens: nu
   const service = modelAt('m', upstream.url, null, { upstreamModel: name, maxOutputTokens, ...(cap === undefined ? {} : { cap }) });
   const config = { file: null, router: { url: upstream.url, domain: 'x', wallet: null, apiKey: 'k' }, services: [service] };
   const results: CheckResult[] = [];
-  const checks = providerChecks(config, null, { env: {}, version: '1', log }, Date.now).slice(2);
+  const checks = providerChecks(config, null, { env: {}, version: '1', log }, Date.now).slice(3);
   await runChecks(checks, Date.now, (_check, result) => results.push(result));
   return results;
 }
