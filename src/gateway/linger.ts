@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { LimitsConfig } from './config.ts';
 import { GatewayError } from './errors.ts';
+import { endsItsConnection } from './refuse-pipelines.ts';
 
 /** What is read of a body after its request was answered, and for how long. */
 const LINGER_BYTES = 32 * 1024 * 1024;
@@ -19,12 +20,12 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: Pick<Limits
   });
   server.addHook('onSend', (request, reply, payload, done) => {
     // Fastify ends the connection of what it cannot read. It is ended below, when its client has had time to read.
-    if (!request.raw.complete) reply.removeHeader('connection');
+    if (!request.raw.complete && !endsItsConnection(request.raw)) reply.removeHeader('connection');
     done(null, payload);
   });
   server.addHook('onResponse', (request, _reply, done) => {
     const { raw } = request;
-    if (!raw.complete && raw.socket instanceof Socket) readOn(raw, raw.socket);
+    if (!raw.complete && raw.socket instanceof Socket && !endsItsConnection(raw)) readOn(raw, raw.socket);
     done();
   });
 }

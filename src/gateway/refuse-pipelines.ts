@@ -1,9 +1,15 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from './errors.ts';
 
 /** Requests of one connection of HTTP/1.1 that wait for their answers at once. Clients send one, and a few send some ahead. */
 const AHEAD_MAX = 32;
+
+const refused = new WeakSet<IncomingMessage>();
+
+/** Whether a request was refused because of those before it, and ends its connection: what is behind it is not wanted. */
+export const endsItsConnection = (request: IncomingMessage): boolean => refused.has(request);
 
 /**
  * Refuses requests that are sent ahead of the answers to many others, and closes their connection. All requests of one packet begin in one turn of the event
@@ -17,6 +23,7 @@ export function refusePipelines(server: FastifyInstance): void {
     waiting.set(socket, ahead);
     reply.raw.once('close', () => waiting.set(socket, waiting.get(socket)! - 1));
     if (ahead <= AHEAD_MAX) return done();
+    refused.add(request.raw);
     void reply.header('connection', 'close');
     done(
       new GatewayError('rate_limit_exceeded', `More than ${AHEAD_MAX} requests wait for answers on this connection: open another one`, {

@@ -17,7 +17,7 @@ pricing = { per_call = 0.001 }
 name = "test/agent"
 provider_name = "Gone"
 endpoint = "http://127.0.0.1:9"
-rpc_path = "/"
+rpc_path = "/rpc"
 pricing = { per_call = 0.001 }
 `,
   });
