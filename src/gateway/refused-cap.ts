@@ -16,12 +16,13 @@ const WORDS_MAX = 1_000;
 
 /** What a proxy in between writes before the words of the service: `litellm.BadRequestError: OpenAIException - …`. */
 const PREFIX = String.raw`^(?:[\w.]{1,40}(?:Error|Exception)[:\s-]{1,3}){0,3}`;
-const FIELD = String.raw`['"\x60]?(max_tokens|max_completion_tokens)['"\x60]?`;
+/** Not the beginning of a longer name. */
+const FIELD = String.raw`['"\x60]?(max_tokens|max_completion_tokens)(?!\w|[.[]\w)['"\x60]?`;
 const words = (pattern: string) => new RegExp(PREFIX + pattern, 'i');
 
 /*
  * All patterns begin where the words begin. Further on a service may repeat what the consumer wrote, who must not be able to make the gateway believe
- * anything of a service.
+ * anything of a service. Names of fields are repeated at the beginning, too: whoever learns from a refusal looks whether the request has such words.
  */
 const UNKNOWN_NAME: readonly RegExp[] = [
   words(`Unsupported parameter: ${FIELD}`),

@@ -49,6 +49,8 @@ interface Form {
 interface Refused {
   readonly offer: Offer;
   readonly names: CapField[];
+  /** The name that is tried instead; null where none was refused. */
+  name: CapName | null;
   /** The bound for this prompt. */
   tokens: number;
   times: number;
@@ -56,6 +58,15 @@ interface Refused {
 
 /** A name, the other name, and a bound under one of them. */
 const REFUSALS_MAX = 3;
+
+/** What refusals of a cap call it. */
+const CAP_WORDS = /max_?(?:completion_?|output_?)?tokens/gi;
+
+/**
+ * Whether a request speaks of the cap beside the one field that it is sent in. A service may repeat a name or a text of the consumer at the very beginning of
+ * its error, so what such a request is refused for counts for it alone.
+ */
+const speaksOfCap = (text: string): boolean => (text.match(CAP_WORDS)?.length ?? 0) > 1;
 
 export function createChatExchange({ body, size, budgetAt, requestId, created, replyBytesMax, readFor }: ChatExchangeOptions): ChatExchange {
   const stream = body.stream === true;
@@ -88,8 +99,9 @@ export function createChatExchange({ body, size, budgetAt, requestId, created, r
   function capAt(offer: Offer): ForwardedCap {
     const { completionCap, keptBy } = budgetAt(offer);
     const { name, bound } = takenCap(offer);
-    const tokens = Math.min(completionCap, bound ?? Infinity, refused?.offer === offer ? refused.tokens : Infinity);
-    return { tokens, field: keptBy === 'provider' ? fieldOf(name) : null };
+    const here = refused?.offer === offer ? refused : null;
+    const tokens = Math.min(completionCap, bound ?? Infinity, here?.tokens ?? Infinity);
+    return { tokens, field: keptBy === 'provider' ? fieldOf(here?.name ?? name) : null };
   }
 
   function fieldOf(name: CapName | null): CapField | null {
@@ -135,19 +147,22 @@ export function createChatExchange({ body, size, budgetAt, requestId, created, r
       return stream ? createChatStreamReader(context) : createChatReplyReader(context);
     },
     reform(offer, status, answer) {
-      const { field, tokens } = formFor(offer).cap;
+      const { cap, text } = formFor(offer);
+      const { field, tokens } = cap;
       if (field === null) return false;
       const refusal = readCapRefusal(status, answer, field, tokens);
       if (refusal === null) return false;
-      if (refused?.offer !== offer) refused = { offer, names: [], tokens: Infinity, times: 0 };
+      if (refused?.offer !== offer) refused = { offer, names: [], name: null, tokens: Infinity, times: 0 };
       if (refused.times++ >= REFUSALS_MAX) return false;
+      const forOthers = !speaksOfCap(text);
       if (refusal.of === 'bound') {
         refused.tokens = refusal.tokens;
-        if (refusal.lasting) learnCap(offer, { bound: refusal.tokens });
+        if (refusal.lasting && forOthers) learnCap(offer, { bound: refusal.tokens });
       } else {
         refused.names.push(field);
         const other = refusal.instead ?? (field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens');
-        learnCap(offer, { name: refused.names.includes(other) ? 'none' : other });
+        refused.name = refused.names.includes(other) ? 'none' : other;
+        if (forOthers) learnCap(offer, { name: refused.name });
       }
       form = null;
       return true;

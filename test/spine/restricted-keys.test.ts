@@ -53,6 +53,17 @@ describe.each(RESTRICTED)('a key with %s', (_name, fields) => {
     expect(data.map((one) => one.hash)).toEqual([hash]);
   });
 
+  test('sees the calls that were made with it, and none of other keys of its account', async () => {
+    const ask = async (by: string) =>
+      (await spine.post('/chat/completions', { model: MODEL, messages: [{ role: 'user', content: 'hi' }] }, bearer(by))).headers.get(
+        'x-generation-id',
+      )!;
+    const [own, others] = [await ask(key), await ask(other.key)];
+    const seen = async (id: string, by: string) => (await request(`GET /generation?id=${id}`, by)).status;
+    expect([await seen(own, key), await seen(others, key)]).toEqual([200, 404]);
+    expect([await seen(own, other.key), await seen(others, other.key)]).toEqual([200, 200]);
+  });
+
   test.each(OF_THE_ACCOUNT)('is refused at %s, in words that say what to do', async (route) => {
     const { status, text } = await request(route, key);
     expect(status).toBe(403);

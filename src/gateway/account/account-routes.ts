@@ -101,7 +101,7 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
         schema: {
           summary: 'Show one call',
           description:
-            'What a call of your account did and cost, with every movement of its money and all calls that were made under it. The id is in the reply of the call.',
+            'What a call of your account did and cost, with every movement of its money and all calls that were made under it; to a key with a spending limit, an expiry or a list of services, one that was made with it. The id is in the reply of the call.',
           tags: ['Account'],
           querystring: {
             type: 'object',
@@ -112,9 +112,11 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
         },
       },
       async (request) => {
+        const { account, key } = admissionOf(request).caller;
         const record = await ledger.find(request.query.id);
-        // One answer for what does not exist and what is somebody else's.
-        if (record?.account !== admissionOf(request).caller.account) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
+        const own = record?.account === account && (viewCall(record, deps.networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
+        // One answer for what does not exist and what is somebody else's. Ids of calls follow each other, so that they can be guessed.
+        if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
         return { data: await viewTree(record, ledger, receipt, deps.networks) };
       },
     );
