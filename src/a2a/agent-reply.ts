@@ -6,6 +6,7 @@ import {
   readEventData,
   readReply,
   readText,
+  refuseOtherAnswer,
   UpstreamFailure,
   guardStructure,
   hasEvents,
@@ -21,8 +22,11 @@ export type AgentSaid =
   | { readonly kind: 'result'; readonly text: string; readonly value: unknown }
   | { readonly kind: 'error'; readonly error: JsonRpcError };
 
-/** What an agent answers to one request, piece by piece as it arrives. Throws UpstreamFailure for what is no A2A, and for more than `bytesMax` at once. */
-export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: number): AsyncGenerator<AgentSaid, void, undefined> {
+/**
+ * What an agent answers to the request with this id, piece by piece as it arrives. Throws UpstreamFailure for what is no A2A, for the answer to another request,
+ * and for more than `bytesMax` at once.
+ */
+export async function* readAgent(link: Link, id: string, reply: UpstreamReply, bytesMax: number): AsyncGenerator<AgentSaid, void, undefined> {
   const { status } = reply;
   // An agent that refuses the provider's credentials says nothing of the client, which would take it for its own.
   if (status === 401 || status === 403 || status === 407) throw broken(`the agent answered with status ${status}`, status);
@@ -30,6 +34,7 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
     for await (const { message } of readReply(reply, bytesMax)) {
       if (message === null) continue;
       if (message.kind !== 'response') throw broken('the agent sent what is no response', status);
+      refuseOtherAnswer(message, id, status);
       if (message.error !== undefined) yield { kind: 'error', error: message.error };
       else {
         const { start, end } = message.members.get('result')!;

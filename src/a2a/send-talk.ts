@@ -300,7 +300,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       ask.left?.addEventListener('abort', () => unread(exchange), { once: true });
       try {
         const reply = await exchange.head;
-        for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
+        for await (const said of readAgent(link, asked.id, reply, deps.replyBytesMax)) {
           if (said.kind === 'error') {
             if (at === null) return refusedEnd(translateError(link.version, ask.version, said.error));
             if (ask.waits) break;
