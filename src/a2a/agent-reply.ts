@@ -14,6 +14,7 @@ import {
   type UpstreamReply,
 } from '#gateway';
 import type { Link } from './link.ts';
+import { withoutMoney } from './metadata.ts';
 import { A2A_ERRORS, errorNameOf } from './wire/a2a-error.ts';
 import { resultFromBare } from './wire/bare-body.ts';
 
@@ -38,7 +39,7 @@ export async function* readAgent(link: Link, id: string, reply: UpstreamReply, b
       if (message.error !== undefined) yield { kind: 'error', error: message.error };
       else {
         const { start, end } = message.members.get('result')!;
-        yield { kind: 'result', text: message.text.slice(start, end), value: message.result };
+        yield resultOf(message.text.slice(start, end), message.result);
       }
     }
     return;
@@ -49,7 +50,7 @@ export async function* readAgent(link: Link, id: string, reply: UpstreamReply, b
       if (data.length > OWN_TURN_BYTES) await ownTurn();
       const value = parse(data, status);
       if (event === 'error') yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
-      else yield { kind: 'result', text: data, value };
+      else yield resultOf(data, value);
     }
     return;
   }
@@ -58,10 +59,16 @@ export async function* readAgent(link: Link, id: string, reply: UpstreamReply, b
   // Deleting a configuration has an empty answer.
   const value = text === '' && status < 300 ? {} : parse(text, status);
   if (status >= 400) return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
-  if (link.binding === 'rest') return yield { kind: 'result', text: text === '' ? '{}' : text, value };
+  if (link.binding === 'rest') return yield resultOf(text === '' ? '{}' : text, value);
   const result = resultFromBare(value);
   if (result === null) throw broken('the agent answered with no task', status);
-  yield { kind: 'result', text: JSON.stringify(result), value: result };
+  yield resultOf(JSON.stringify(result), result);
+}
+
+/** An agent's word on what this gateway charged is passed on nowhere. */
+function resultOf(text: string, value: unknown): AgentSaid {
+  const clean = withoutMoney(value);
+  return { kind: 'result', text: clean === value ? text : JSON.stringify(clean), value: clean };
 }
 
 /** The error of HTTP+JSON as JSON-RPC has it, by its reason. Throws UpstreamFailure for what is none: a server that is broken says nothing of A2A. */
