@@ -61,6 +61,7 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
   const tasks = createTasks({
     database,
     ledger,
+    liveMax: config.tasks.liveMax,
     conclude: createConclude({ ledger, prices: options.prices, feeBps: config.billing.feeBps }),
     now,
     onBegun: (task) => sinks.forEach((sink) => sink.begun?.(task)),

@@ -6,6 +6,7 @@ import {
   readEventData,
   readReply,
   readText,
+  refuseOtherAnswer,
   UpstreamFailure,
   guardStructure,
   hasEvents,
@@ -13,6 +14,7 @@ import {
   type UpstreamReply,
 } from '#gateway';
 import type { Link } from './link.ts';
+import { withoutMoney } from './metadata.ts';
 import { A2A_ERRORS, errorNameOf } from './wire/a2a-error.ts';
 import { resultFromBare } from './wire/bare-body.ts';
 
@@ -21,8 +23,11 @@ export type AgentSaid =
   | { readonly kind: 'result'; readonly text: string; readonly value: unknown }
   | { readonly kind: 'error'; readonly error: JsonRpcError };
 
-/** What an agent answers to one request, piece by piece as it arrives. Throws UpstreamFailure for what is no A2A, and for more than `bytesMax` at once. */
-export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: number): AsyncGenerator<AgentSaid, void, undefined> {
+/**
+ * What an agent answers to the request with this id, piece by piece as it arrives. Throws UpstreamFailure for what is no A2A, for the answer to another request,
+ * and for more than `bytesMax` at once.
+ */
+export async function* readAgent(link: Link, id: string, reply: UpstreamReply, bytesMax: number): AsyncGenerator<AgentSaid, void, undefined> {
   const { status } = reply;
   // An agent that refuses the provider's credentials says nothing of the client, which would take it for its own.
   if (status === 401 || status === 403 || status === 407) throw broken(`the agent answered with status ${status}`, status);
@@ -30,10 +35,11 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
     for await (const { message } of readReply(reply, bytesMax)) {
       if (message === null) continue;
       if (message.kind !== 'response') throw broken('the agent sent what is no response', status);
+      refuseOtherAnswer(message, id, status);
       if (message.error !== undefined) yield { kind: 'error', error: message.error };
       else {
         const { start, end } = message.members.get('result')!;
-        yield { kind: 'result', text: message.text.slice(start, end), value: message.result };
+        yield resultOf(message.text.slice(start, end), message.result);
       }
     }
     return;
@@ -44,7 +50,7 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
       if (data.length > OWN_TURN_BYTES) await ownTurn();
       const value = parse(data, status);
       if (event === 'error') yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
-      else yield { kind: 'result', text: data, value };
+      else yield resultOf(data, value);
     }
     return;
   }
@@ -53,10 +59,16 @@ export async function* readAgent(link: Link, reply: UpstreamReply, bytesMax: num
   // Deleting a configuration has an empty answer.
   const value = text === '' && status < 300 ? {} : parse(text, status);
   if (status >= 400) return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
-  if (link.binding === 'rest') return yield { kind: 'result', text: text === '' ? '{}' : text, value };
+  if (link.binding === 'rest') return yield resultOf(text === '' ? '{}' : text, value);
   const result = resultFromBare(value);
   if (result === null) throw broken('the agent answered with no task', status);
-  yield { kind: 'result', text: JSON.stringify(result), value: result };
+  yield resultOf(JSON.stringify(result), result);
+}
+
+/** An agent's word on what this gateway charged is passed on nowhere. */
+function resultOf(text: string, value: unknown): AgentSaid {
+  const clean = withoutMoney(value);
+  return { kind: 'result', text: clean === value ? text : JSON.stringify(clean), value: clean };
 }
 
 /** The error of HTTP+JSON as JSON-RPC has it, by its reason. Throws UpstreamFailure for what is none: a server that is broken says nothing of A2A. */

@@ -29,7 +29,7 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => exchange.abort(broken('the agent does not answer', null)), timeoutMs);
   try {
     const reply = await exchange.head;
-    for await (const said of readAgent(link, reply, replyBytesMax)) {
+    for await (const said of readAgent(link, id, reply, replyBytesMax)) {
       if (said.kind === 'error') return said;
       const event = readEvent(link.version, said.value);
       if (event === null || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);

@@ -43,7 +43,7 @@ export async function showExtendedCard({ pipeline, catalog, cards }: ExtendedCar
       async *converse(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
         const asked = { operation: 'card', version: link.version, params: {}, paramsText: '{}', id: requestId, requestId } as const;
         const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
-        for await (const said of readAgent(link, reply, CARD_BYTES_MAX)) {
+        for await (const said of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
           if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
           const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
           const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));

@@ -1,7 +1,9 @@
 import {
   costOf,
   formatUsd,
+  isObject,
   membersOf,
+  RawJsonError,
   splice,
   withMembers,
   type CallCost,
@@ -17,6 +19,7 @@ import { X402 } from './paid-message.ts';
 /** Names an agent among all. */
 export const AGENT_KEY = 'tollgate/agent';
 
+const MONEY = ['tollgate/generation', 'tollgate/receipt'] as const;
 const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
 
 /**
@@ -78,6 +81,10 @@ export function costHeaders(callId: string, settled: Pick<SettledFrame, 'settlem
 export function withReceipt(text: string, payment: PaymentSlip | null | undefined): string {
   if (!payment?.receipt) return text;
   const members = { [X402.status]: '"payment-completed"', [X402.receipts]: JSON.stringify([payment.receipt]) };
+  return readable(text, (known) => withPaid(known, members));
+}
+
+function withPaid(text: string, members: Readonly<Record<string, string>>): string {
   const { inside } = holderIn(text);
   const status = inside.get('status');
   const message = status && text[status.start] === '{' ? membersOf(text, status.start).get('message') : undefined;
@@ -87,8 +94,34 @@ export function withReceipt(text: string, payment: PaymentSlip | null | undefine
 
 /** A result or an event of either version, with members set in the `metadata` of what it holds: JSON text, null removes. */
 export function withMetadata(text: string, members: Readonly<Record<string, string | null>>): string {
-  const { holder, inside } = holderIn(text);
-  return inMetadata(text, holder, inside, members);
+  return readable(text, (known) => {
+    const { holder, inside } = holderIn(known);
+    return inMetadata(known, holder, inside, members);
+  });
+}
+
+/** What `edit` makes of a text. Where a key stands twice in what may be paid for by now, the last counts, as for most who read it. */
+function readable(text: string, edit: (text: string) => string): string {
+  try {
+    return edit(text);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    return edit(JSON.stringify(JSON.parse(text)));
+  }
+}
+
+/** What an agent says without what this gateway alone says of money. The same value where there is nothing of that in it. */
+export function withoutMoney(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const { metadata } = value;
+  if (isObject(metadata) && MONEY.some((name) => Object.hasOwn(metadata, name))) {
+    const { [MONEY[0]]: _generation, [MONEY[1]]: _receipt, ...rest } = metadata;
+    return { ...value, metadata: rest };
+  }
+  const wrapper = Object.hasOwn(value, 'kind') ? undefined : WRAPPED.find((name) => isObject(value[name]));
+  if (wrapper === undefined) return value;
+  const inner = withoutMoney(value[wrapper]);
+  return inner === value[wrapper] ? value : { ...value, [wrapper]: inner };
 }
 
 /** The task, message or update that a result or an event holds. */

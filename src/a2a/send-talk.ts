@@ -252,6 +252,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call!.caller), null) : null } : {};
 
   async function* converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    if (ask.taskId === null) await tasks.admit(call!.caller.account);
     await claimContext(tasks, call!.caller, offer.service, ask.contextId);
     const facts = await deps.cards.facts(offer);
     const link = chooseLink(offer, facts, ask.begunIn ?? ask.version);
@@ -300,7 +301,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       ask.left?.addEventListener('abort', () => unread(exchange), { once: true });
       try {
         const reply = await exchange.head;
-        for await (const said of readAgent(link, reply, deps.replyBytesMax)) {
+        for await (const said of readAgent(link, asked.id, reply, deps.replyBytesMax)) {
           if (said.kind === 'error') {
             if (at === null) return refusedEnd(translateError(link.version, ask.version, said.error));
             if (ask.waits) break;

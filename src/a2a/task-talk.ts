@@ -63,7 +63,7 @@ export function createTaskTalk(
           if (told) exchange.abort(new Error('the gateway stops'));
         });
       const reply = await exchange.head;
-      for await (const said of readAgent(link, reply, replyBytesMax)) {
+      for await (const said of readAgent(link, requestId, reply, replyBytesMax)) {
         if (said.kind === 'error') {
           // An agent that has lost a task does nothing for it any more, and is owed nothing.
           const lost = said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);

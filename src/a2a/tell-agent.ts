@@ -43,7 +43,7 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
       async *converse(_offer, send) {
         const asked = { operation: 'push-set', version: link.version, params, paramsText: JSON.stringify(params), id: requestId, requestId } as const;
         const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
-        for await (const _said of readAgent(link, reply, REPLY_BYTES_MAX)) break;
+        for await (const _said of readAgent(link, requestId, reply, REPLY_BYTES_MAX)) break;
         return FREE;
       },
     },

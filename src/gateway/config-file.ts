@@ -163,6 +163,7 @@ function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly C
     tasks: {
       ttlMs: values['tasks.ttl_ms'],
       retentionMs: values['tasks.retention_ms'],
+      liveMax: values['tasks.live_max'],
       lookMsMax: values['tasks.look_ms_max'],
     },
     webhooks: { allowPrivate: values['webhooks.allow_private'] ?? mode === 'development' },

@@ -117,6 +117,8 @@ export interface TasksConfig {
   readonly ttlMs: number;
   /** How long a task is remembered after its end. */
   readonly retentionMs: number;
+  /** Most tasks of one account that go on at once. */
+  readonly liveMax: number;
   /** Longest pause between two looks at a task. */
   readonly lookMsMax: number;
 }

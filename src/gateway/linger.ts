@@ -7,6 +7,8 @@ import { endsItsConnection } from './refuse-pipelines.ts';
 /** What is read of a body after its request was answered, and for how long. */
 const LINGER_BYTES = 32 * 1024 * 1024;
 const LINGER_MS = 5_000;
+/** Between two looks at how much has come. */
+const WATCH_MS = 50;
 
 /**
  * Has clients that are refused while they still send get their answer: a connection that is closed under them loses it. The rest of the body is read and
@@ -33,12 +35,15 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: Pick<Limits
 function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
   const end = () => socket.destroy();
   const timer = setTimeout(end, LINGER_MS).unref();
-  let left = LINGER_BYTES;
-  body.on('data', (chunk: Buffer) => {
-    left -= chunk.byteLength;
-    if (left < 0) end();
-  });
-  const over = () => clearTimeout(timer);
+  // What Node throws away by itself, of a body that nobody has begun to read, is no data of the request: the connection counts it.
+  const most = socket.bytesRead + LINGER_BYTES;
+  const watch = setInterval(() => {
+    if (socket.bytesRead > most) end();
+  }, WATCH_MS).unref();
+  const over = () => {
+    clearTimeout(timer);
+    clearInterval(watch);
+  };
   body.once('end', over);
   socket.once('close', over);
   body.resume();

@@ -44,6 +44,7 @@ export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: 
         const fault = paramHeaderFault(schemaOf(offer, String(message.params?.['name'])), message.params?.['arguments'], turn.paramHeaders);
         if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
       }
+      if (client === 'modern' && message.method === 'tools/call' && declaresTasks(turn.capabilities)) await keeping.tasks.admit(turn.caller.account);
       const facts = await servers.facts(offer, send, signal, turn.session?.era);
       let end: ReplyEnd;
       const beganAt = performance.now();

@@ -1,4 +1,5 @@
 import type { Offer, Tasks } from '#gateway';
+import { withoutMoney } from '../metadata.ts';
 import { sightOf } from '../tasks-of-agents.ts';
 import type { Notify } from './push-relay.ts';
 import type { PushRoutesOptions } from './push-routes.ts';
@@ -23,7 +24,7 @@ export function createPushedEvents({ tasks, offer, notify }: PushedEventsOptions
     const own = offer(address.offerId);
     const sight = own === null ? null : sightOf(own, event, task.output);
     if (sight !== null) await tasks.saw(key, sight);
-    notify(key, { version }, value);
+    notify(key, { version }, withoutMoney(value));
     return true;
   };
 }

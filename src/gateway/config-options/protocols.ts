@@ -36,6 +36,12 @@ export const PROTOCOL_OPTIONS = {
     default: 7 * 24 * HOUR_MS,
     meaning: 'How long a task can be asked for after its end.',
   }),
+  'tasks.live_max': whole({
+    min: 1,
+    max: 1_000_000,
+    default: 1_000,
+    meaning: 'Most tasks of one account that go on at once. What would begin another is refused until one has ended.',
+  }),
   'tasks.look_ms_max': whole({
     min: 1_000,
     max: HOUR_MS,

@@ -1,5 +1,6 @@
 import type { Conclude, Ledger, LockRecord, Usage } from '#billing';
 import { loadStatement, type Database, type Value } from '#store';
+import { GatewayError } from '../errors.ts';
 import { endingToText, type Ending } from './ending.ts';
 import { readPageToken, toPageToken } from './page-token.ts';
 import { listCalls, settleCalls } from './settle-calls.ts';
@@ -16,6 +17,8 @@ export interface TasksOptions {
   readonly now: () => number;
   /** Called when a pending call was settled here; see TaskSink. */
   readonly onConcluded: NonNullable<TaskSink['concluded']>;
+  /** Most tasks of one account that go on at once; default no bound. */
+  readonly liveMax?: number;
   readonly onBegun?: TaskSink['begun'];
   readonly onEnded?: TaskSink['ended'];
   /** The signed receipt of a settled call; default none. */
@@ -40,6 +43,10 @@ const SETTLE_MS = 15_000;
 const OWN_RUN_MS = 120_000;
 const PAGE_MAX = 1_000;
 const FOUND_MAX = 10;
+/** Accounts that are known to be full, at most. */
+const FULL_MAX = 10_000;
+/** When it is tried again, for one that is. */
+const FULL_RETRY_S = 60;
 const UNKNOWN_STATE = 'unknown';
 
 const PUT = loadStatement(import.meta.url, './sql/put-task.sql');
@@ -53,6 +60,7 @@ const HAS_CONTEXT = loadStatement(import.meta.url, './sql/has-context.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-tasks.sql');
 const COUNT = loadStatement(import.meta.url, './sql/count-tasks.sql');
 const COUNT_LIVE = loadStatement(import.meta.url, './sql/count-live-tasks.sql');
+const COUNT_OF_ACCOUNT = loadStatement(import.meta.url, './sql/count-open-of-account.sql');
 const NOTE_SIGHT = loadStatement(import.meta.url, './sql/note-sight.sql');
 const END = loadStatement(import.meta.url, './sql/end-task.sql');
 const NOTE_KEPT = loadStatement(import.meta.url, './sql/note-kept.sql');
@@ -64,7 +72,9 @@ export async function countLiveTasks(database: Database): Promise<number> {
 }
 
 export function createTasks(options: TasksOptions): KeptTasks {
-  const { database, ledger, now } = options;
+  const { database, ledger, now, liveMax = Number.MAX_SAFE_INTEGER } = options;
+  /** Accounts whose last task was the last that they may have, so that no other is counted before its calls. */
+  const full = new Set<string>();
   const { onBegun: begun, onEnded: ended, onConcluded: concluded, providerName } = options;
   const sink: TaskSink = { concluded, ...(begun ? { begun } : {}), ...(ended ? { ended } : {}) };
   const nameOf = ({ offerId, provider }: TaskRow) => providerName?.(offerId) ?? provider;
@@ -102,6 +112,19 @@ export function createTasks(options: TasksOptions): KeptTasks {
   };
 
   return {
+    async admit(account) {
+      if (!full.has(account)) return;
+      const [row] = await database.query(COUNT_OF_ACCOUNT, [account, liveMax]);
+      if (Number(row!['tasks']) < liveMax) return void full.delete(account);
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `${liveMax} tasks of this account go on, which is as many as it may have: cancel some, or wait for an end`,
+        {
+          retryAfterS: FULL_RETRY_S,
+        },
+      );
+    },
+
     async begin(task, call) {
       if (!isStorable(task.taskId))
         throw new RangeError('The id of a task has 1 to 256 characters, none of them NUL or half of a pair: refuse others before');
@@ -111,19 +134,24 @@ export function createTasks(options: TasksOptions): KeptTasks {
       const nextLookAt = Math.min(at + Math.max(FIRST_LOOK_MS, task.pauseMs ?? 0), expiresAt);
       const { account, run, offerId } = task;
       const own: Value[] = [...keyOf(task), account, run, offerId];
-      const [put, joined, rows] = await database.batch([
+      const [put, joined, rows, counted] = await database.batch([
         {
           statement: PUT,
           params: [...own, task.provider, contextOf(task.contextId), stateOf(task.state), task.notes, at, expiresAt, nextLookAt, FIRST_LOOK_MS],
         },
         { statement: JOIN, params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS] },
         { statement: FIND_TASK, params: keyOf(task) },
+        { statement: COUNT_OF_ACCOUNT, params: [account, liveMax] },
         ...(call ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil, call.most ?? null] }] : []),
       ]);
       const found = toTaskRow(rows![0]!);
       const isNew = put!.length > 0;
       if (!isNew && (!sees(found, task) || found.offerId !== offerId)) return 'taken';
       if (joined!.length === 0) return 'over';
+      if (isNew && Number(counted![0]!['tasks']) >= liveMax) {
+        if (full.size >= FULL_MAX) full.clear();
+        full.add(account);
+      }
       if (isNew) sink.begun?.(toTask(found));
       if (call) await ledger.keep(call.callId, keptUntil);
       if (!isNew) await keepOthers(found, keptUntil);

@@ -109,6 +109,8 @@ export interface TaskQuery {
  * end that is seen of it. Methods reject with the database's error or LedgerUnavailable when it cannot be reached.
  */
 export interface Tasks {
+  /** Rejects with GatewayError where an account has as many tasks as it may: before a call that may begin another. Calls that are under way may begin some more. */
+  admit(account: string): Promise<void>;
   /**
    * Notes that a call began a task, or goes on with one (`call` null: with one that is paid already), and keeps its lock until the task ends: before
    * anybody is told of the task. `taken`: the id is that of another owner's or offer's task, which is a fault of the provider. `over`: it is the owner's

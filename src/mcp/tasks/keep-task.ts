@@ -6,7 +6,7 @@ import { readTask } from './read-task.ts';
 import { clientTaskId } from './task-id.ts';
 
 export interface KeepTaskDeps {
-  readonly tasks: Pick<Tasks, 'begin'>;
+  readonly tasks: Pick<Tasks, 'begin' | 'admit'>;
   /** The longest that a task goes on; milliseconds. */
   readonly ttlMs: number;
 }

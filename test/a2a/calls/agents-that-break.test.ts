@@ -5,11 +5,12 @@ import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-ser
 
 const calls = useCallsWorld('[upstream]\ncall_timeout_ms = 3000\n');
 
-type Break = (response: ServerResponse) => void;
+type Break = (response: ServerResponse, id: unknown) => void;
+/** An id of 1 stands for that of the request. */
 const answer =
   (status: number, headers: Record<string, string>, body: string): Break =>
-  (response) =>
-    void response.writeHead(status, headers).end(body);
+  (response, id) =>
+    void response.writeHead(status, headers).end(body.replace('"id":1,', `"id":${JSON.stringify(id)},`));
 const json = { 'content-type': 'application/json' };
 
 const BREAKS: Readonly<Record<string, Break>> = {
@@ -25,6 +26,13 @@ const BREAKS: Readonly<Record<string, Break>> = {
   HTML: answer(200, { 'content-type': 'text/html' }, '<html>hello</html>'),
   'a batch': answer(200, json, '[{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"b","status":{"state":"TASK_STATE_COMPLETED"}}}}]'),
   'a request': answer(200, json, '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}'),
+  'the answer to another request': answer(200, json, JSON.stringify({ jsonrpc: '2.0', id: 'another', result: taskResult('other', 'COMPLETED') })),
+  'the error of another request': answer(200, json, '{"jsonrpc":"2.0","id":2,"error":{"code":-32001,"message":"Task not found"}}'),
+  'an event of another request': answer(
+    200,
+    { 'content-type': 'text/event-stream' },
+    `data: ${JSON.stringify({ jsonrpc: '2.0', id: 2, result: taskResult('other-event', 'COMPLETED') })}\n\n`,
+  ),
   'neither a task nor a message': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":{"surprise":true}}'),
   'a result that is a number': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":7}'),
   'a result and an error': answer(
@@ -62,7 +70,7 @@ const BREAKS: Readonly<Record<string, Break>> = {
 };
 
 test.each(Object.keys(BREAKS))('%s: an error in words, and nothing charged', async (name) => {
-  const { url } = await serveRaw(calls.world, ({ response }) => BREAKS[name]!(response));
+  const { url } = await serveRaw(calls.world, ({ response, id }) => BREAKS[name]!(response, id));
   expect(
     await calls.spent(async () => {
       for (const wire of [RPC, REST]) {

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startWebhook, tells } from '../contract/webhook.ts';
 import type { Event, Json } from '../contract/shapes.ts';
 import { heldBy, LEGACY_RPC, MESSAGE_PRICE, REST, RPC, useCallsWorld } from './support/calls-world.ts';
-import { serveRaw, taskResult } from './support/raw-served.ts';
+import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 
 /** Whoever did not hear the end of an answer finds what its task cost, and its receipt, at the task itself. */
 
@@ -127,4 +127,33 @@ test('a task that failed says that it cost nothing', async () => {
       expect(moneyOf((await talk.get(id)).raw)).toMatchObject({ cost: '0', currency: 'USDC' });
     }),
   ).toBe(0n);
+});
+
+test('no event of a stream has what the agent wrote of money', async () => {
+  const forged = { metadata: { own: 1, 'tollgate/receipt': 'forged', 'tollgate/generation': { id: 'gen-forged', cost: '9' } } };
+  const { url } = await serveRaw(calls.world, (exchange) => {
+    writeEvent(exchange, taskResult('middle', 'WORKING', forged));
+    writeEvent(exchange, statusEvent('middle', 'WORKING', forged));
+    writeEvent(exchange, {
+      artifactUpdate: { taskId: 'middle', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text: 'half' }] }, ...forged },
+    });
+    writeEvent(exchange, statusEvent('middle', 'COMPLETED', forged));
+    exchange.response.end();
+  });
+  const events = await (await calls.talk(url).stream('work')).rest();
+  expect(events.length).toBe(4);
+  expect(JSON.stringify(events)).not.toContain('forged');
+  expect(JSON.stringify(events[1])).toContain('"own":1');
+});
+
+test('a result in whose metadata a key stands twice is paid for, and had', async () => {
+  const { url } = await serveRaw(calls.world, ({ response, id }) => {
+    const twice = JSON.stringify({ jsonrpc: '2.0', id, result: taskResult('twice', 'COMPLETED', { metadata: { a: 1, b: 2 } }) });
+    response.writeHead(200, { 'content-type': 'application/json' }).end(twice.replace('"b":2', '"a":2'));
+  });
+  expect(
+    await calls.spent(async () => {
+      expect(heldBy(await calls.talk(url).sent('work'))['metadata']).toMatchObject({ a: 2, 'tollgate/generation': { cost: PRICE } });
+    }),
+  ).toBe(MESSAGE_PRICE);
 });

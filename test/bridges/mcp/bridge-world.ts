@@ -176,7 +176,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
       limits: LIMITS,
       upstream: { replyBytesMax } as Config['upstream'],
       billing: { receipts: 'on-request', drainMs: 50 } as Config['billing'],
-      tasks: { ttlMs: 86_400_000, retentionMs: 86_400_000, lookMsMax: 60_000 },
+      tasks: { ttlMs: 86_400_000, retentionMs: 86_400_000, liveMax: 1_000, lookMsMax: 60_000 },
       mcp: { sessionsMax: 100, sessionsInMemoryMax: 20_000, sessionIdleMs: 1_800_000, ...options.mcp },
     },
     secret: Buffer.alloc(32, 1),

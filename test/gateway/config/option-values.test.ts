@@ -158,6 +158,7 @@ const CASES = {
   'mcp.session_idle_ms': { toml: '10_000', wrong: '9_999', of: (c) => c.mcp.sessionIdleMs, is: 10_000, fallback: 1_800_000 },
   'tasks.ttl_ms': { toml: '5_000', wrong: '999', of: (c) => c.tasks.ttlMs, is: 5_000, fallback: 86_400_000 },
   'tasks.retention_ms': { toml: '5_000', wrong: '"1 d"', of: (c) => c.tasks.retentionMs, is: 5_000, fallback: 604_800_000 },
+  'tasks.live_max': { toml: '5', wrong: '0', of: (c) => c.tasks.liveMax, is: 5, fallback: 1_000 },
   'tasks.look_ms_max': { toml: '1_000', wrong: '3_600_001', of: (c) => c.tasks.lookMsMax, is: 1_000, fallback: 60_000 },
   'webhooks.allow_private': { toml: 'true', wrong: '"yes"', of: (c) => c.webhooks.allowPrivate, is: true, fallback: false },
   'upstream.head_timeout_ms': { toml: '500', wrong: '9', of: (c) => c.upstream.headTimeoutMs, is: 500, fallback: 300_000 },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { toolToml } from '../calls/modern-post.ts';
-import { beginTask, getTask } from './task-client.ts';
+import { beginTask, callDeclared, getTask } from './task-client.ts';
 import { DONE, startTaskServer } from './task-server.ts';
 
 const MANY = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 64;
@@ -75,4 +75,23 @@ test('while its server is away a task goes on, and its client is told that the p
   expect(await spine.faults()).toEqual([]);
   expect(await spine.balance()).toEqual(before);
   await spine.stop();
+});
+
+test('an account has so many tasks at once: a call that could begin another is not made, and others are', async () => {
+  const server = await startTaskServer();
+  const spine = await startSpine({ toml: `${UNHURRIED}[tasks]\nlive_max = 2\n${toolToml({ name: 'slow', url: server.url })}` });
+  const other = await spine.tenant('other', '1');
+  const first = await beginTask(spine, 'slow');
+  await beginTask(spine, 'slow');
+  const refused = await callDeclared(spine, 'slow');
+  expect([refused.status, refused.message.error]).toMatchObject([429, { message: expect.stringContaining('2 tasks of this account go on') }]);
+  expect(server.ids.length).toBe(2);
+  expect((await spine.balance()).locked).toBe(2_000n);
+  await beginTask({ ...spine, key: other.key }, 'slow');
+  server.says(server.ids[0]!, DONE);
+  expect((await getTask(spine, 'slow', first.id)).message.result['status']).toBe('completed');
+  await beginTask(spine, 'slow');
+  expect((await callDeclared(spine, 'slow')).status).toBe(429);
+  await spine.stop();
+  await server.close();
 });

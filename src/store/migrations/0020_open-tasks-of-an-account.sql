@@ -1,0 +1,1 @@
+CREATE INDEX tasks_open_of_account ON tasks (account) WHERE open = 1;

@@ -1,0 +1,42 @@
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { startSpine } from '../support/spine.ts';
+
+const CHUNK = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+
+/** Sends a body without end. Resolves when the gateway has closed the connection, with its answer and for how long it took. */
+function sendWithoutEnd(origin: string, key: string, lengthLine: string): Promise<{ readonly answer: string; readonly ms: number }> {
+  const { hostname, port } = new URL(origin);
+  return new Promise((resolve) => {
+    const beganAt = performance.now();
+    const socket = connect(Number(port), hostname);
+    let answer = '';
+    const push = () => {
+      if (!socket.destroyed) socket.write(CHUNK, () => setImmediate(push));
+    };
+    socket.on('error', () => {});
+    socket.on('data', (bytes: Buffer) => (answer += bytes.toString()));
+    socket.on('close', () => resolve({ answer, ms: performance.now() - beganAt }));
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${lengthLine}\r\n\r\n`,
+    );
+    push();
+  });
+}
+
+test('of a body that goes on after its refusal so many bytes are read, whether it was begun to be read or not', async () => {
+  const spine = await startSpine();
+  const cases = [
+    ['wrong', 'transfer-encoding: chunked', '401'],
+    [spine.key, 'content-length: 900000000', '413'],
+    [spine.key, 'transfer-encoding: chunked', '413'],
+  ] as const;
+  for (const [key, lengthLine, status] of cases) {
+    // oxlint-disable-next-line no-await-in-loop -- each by itself, so that it is quick
+    const { answer, ms } = await sendWithoutEnd(spine.origin, key, lengthLine);
+    expect(answer).toContain(`HTTP/1.1 ${status}`);
+    // Before the time is over that a client is given to end by itself.
+    expect(ms).toBeLessThan(4_000);
+  }
+  await spine.stop();
+});
