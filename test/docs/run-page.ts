@@ -14,7 +14,7 @@ export interface Printed {
 
 /** Commands that go on until they are stopped, with what they print when they are ready. */
 const GOES_ON: readonly (readonly [line: RegExp, ready: string])[] = [
-  [/\bllmock\b/, 'listening|started|running'],
+  [/\bllmock\b/, 'listening on'],
   [/\bprovide --config \S+$/, '"msg":"connected"|connected'],
   [/\bserve --config \S+( --data \S+)?$/, '"msg":"listening"'],
 ];
@@ -76,7 +76,7 @@ ready() {
     kill -0 "\${pids[-1]}" 2>/dev/null || break
     sleep 0.2
   done
-  cat "$1"; return 1
+  cat "$1"; echo 'Error: it does not get ready'; return 1
 }
 command -v curl >/dev/null || curl() { node ${CURL} "$@"; }
 command -v jq >/dev/null || jq() { node -e 'let t="";process.stdin.on("data",(d)=>t+=d).on("end",()=>console.log(JSON.parse(t)[process.argv[1].slice(1)]))' "$2"; }
