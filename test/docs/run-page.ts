@@ -69,7 +69,9 @@ const CURL = JSON.stringify(join(import.meta.dirname, '../cli/curl.ts'));
 /** Processes that go on end with the shell. Not every machine has curl and jq. */
 const PRELUDE = `
 pids=()
-trap 'for pid in "\${pids[@]}"; do kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; done' EXIT
+# Each in a group of its own: npx does not end what it runs.
+set -m
+trap 'for pid in "\${pids[@]}"; do kill -- "-$pid" 2>/dev/null; wait "$pid" 2>/dev/null; done' EXIT
 ready() {
   for _ in $(seq ${READY_S * 5}); do
     grep -qE "$2" "$1" && return 0
