@@ -26,6 +26,7 @@ const DEEP_ONLY = [
   'test/cluster/gateway-freezes.test.ts',
   'test/gateway/registry/flapping.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',
+  'test/mcp/conformance/fixture-itself.test.ts',
   'test/mcp/faults/soak.test.ts',
   'test/spine/chains/killed-with-money-under-way.test.ts',
   'test/spine/soak.test.ts',

@@ -8,45 +8,59 @@ import { BRIDGES, STREAMED_CHAT } from './support/doors.ts';
 const calls = useCallsWorld('[upstream]\ncall_timeout_ms = 4000\n');
 const PRICE = Number(MESSAGE_PRICE);
 
-test.each(BRIDGES.flatMap((door) => (['breaks', 'hangs'] as const).map((stream) => ({ door, stream, name: door.name }))))(
-  'a task that has given output and does not end in time is canceled and charged before the answer ends: $name, its stream $stream',
-  async ({ door, stream }) => {
-    const agent = await serveBreaking(calls, { gives: 'half of it', stream });
-    expect(
-      await calls.spent(async () => {
-        const told = await door.ask(calls, agent.service);
-        expect(told).toMatchObject({ said: expect.stringContaining('half of it'), state: 'canceled', cost: PRICE });
-        expect(told.finish).toBe('length');
-        expect(told.error).toContain('is charged');
-        expect(agent.agent.received.map(({ method }) => method)).toContain('CancelTask');
-        expect(await calls.locked()).toBe(0n);
-        expect(await calls.world.spine.generation(told.id)).toMatchObject({
-          outcome: 'cut',
-          finish_reason: 'timeout',
-          cost_micro_usdc: PRICE,
-        });
-        // The agent does it all the same.
-        agent.stands('COMPLETED');
-        expect(JSON.stringify(await calls.talk(agent.url).get(agent.taskId))).toContain('half of it');
-      }),
-    ).toBe(MESSAGE_PRICE);
-  },
-);
-
-test.each(BRIDGES)('a task that has given nothing in time is canceled, and free for good: $name', async (door) => {
-  const agent = await serveBreaking(calls, { gives: null, stream: 'hangs', cancels: ({ error }) => error(-32603, 'not now') });
+// The doors wait for the same time-out: they wait together.
+test('a task that has given output and does not end in time is canceled and charged before the answer ends, at every door', async () => {
+  const cases = BRIDGES.flatMap((door) =>
+    (['breaks', 'hangs'] as const).map((stream) => ({ door, stream, name: `${door.name}, its stream ${stream}` })),
+  );
   expect(
     await calls.spent(async () => {
-      const told = await door.ask(calls, agent.service);
-      expect(told).toMatchObject({ state: 'failed', cost: 0, finish: 'error', error: expect.stringContaining('Nothing is charged') });
-      expect(agent.agent.received.map(({ method }) => method)).toContain('CancelTask');
+      const asked = await Promise.all(
+        cases.map(async ({ door, stream, name }) => {
+          const agent = await serveBreaking(calls, { gives: 'half of it', stream });
+          return { agent, name, told: await door.ask(calls, agent.service) };
+        }),
+      );
       expect(await calls.locked()).toBe(0n);
-      expect(await calls.world.spine.generation(told.id)).toMatchObject({ outcome: 'free', cost_micro_usdc: 0 });
-      agent.stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'late' }] }] });
-      // Nor is what came too late given for nothing.
-      const shown = JSON.stringify(await calls.talk(agent.url).get(agent.taskId));
-      expect(shown).toContain('CANCELED');
-      expect(shown).not.toContain('late');
+      for (const { agent, told, name } of asked) {
+        expect(told, name).toMatchObject({ said: expect.stringContaining('half of it'), state: 'canceled', cost: PRICE, finish: 'length' });
+        expect(told.error, name).toContain('is charged');
+        expect(
+          agent.agent.received.map(({ method }) => method),
+          name,
+        ).toContain('CancelTask');
+        expect(await calls.world.spine.generation(told.id), name).toMatchObject({ outcome: 'cut', finish_reason: 'timeout', cost_micro_usdc: PRICE });
+        // The agent does it all the same.
+        agent.stands('COMPLETED');
+        expect(JSON.stringify(await calls.talk(agent.url).get(agent.taskId)), name).toContain('half of it');
+      }
+    }),
+  ).toBe(MESSAGE_PRICE * BigInt(cases.length));
+});
+
+test('a task that has given nothing in time is canceled, and free for good, at every door', async () => {
+  expect(
+    await calls.spent(async () => {
+      const asked = await Promise.all(
+        BRIDGES.map(async (door) => {
+          const agent = await serveBreaking(calls, { gives: null, stream: 'hangs', cancels: ({ error }) => error(-32603, 'not now') });
+          return { agent, name: door.name, told: await door.ask(calls, agent.service) };
+        }),
+      );
+      expect(await calls.locked()).toBe(0n);
+      for (const { agent, told, name } of asked) {
+        expect(told, name).toMatchObject({ state: 'failed', cost: 0, finish: 'error', error: expect.stringContaining('Nothing is charged') });
+        expect(
+          agent.agent.received.map(({ method }) => method),
+          name,
+        ).toContain('CancelTask');
+        expect(await calls.world.spine.generation(told.id), name).toMatchObject({ outcome: 'free', cost_micro_usdc: 0 });
+        agent.stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'late' }] }] });
+        // Nor is what came too late given for nothing.
+        const shown = JSON.stringify(await calls.talk(agent.url).get(agent.taskId));
+        expect(shown, name).toContain('CANCELED');
+        expect(shown, name).not.toContain('late');
+      }
     }),
   ).toBe(0n);
 });

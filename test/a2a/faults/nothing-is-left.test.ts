@@ -14,10 +14,11 @@ import { startQuickAgent } from './support/quick-agent.ts';
 /** A busy machine takes long to settle hundreds of tasks. */
 const until = (condition: () => boolean | Promise<boolean>) => untilWithin(condition, 120_000);
 
-const PHASES = process.env['TOLLGATE_DEEP'] === '1' ? 10 : 2;
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const PHASES = DEEP ? 10 : 2;
 /** Of each phase. */
-const SHORT = 1_000;
-const LEFT = 250;
+const SHORT = DEEP ? 1_000 : 200;
+const LEFT = DEEP ? 250 : 50;
 const AT_ONCE = 24;
 const PRICE = 1_000n;
 /** What may be kept of one phase to the last: caches that fill up, and noise. */

@@ -17,14 +17,15 @@ export async function serveRaw(
   handler: (exchange: RawExchange) => void | Promise<void>,
   offer: Partial<AgentOffer> = {},
 ): Promise<RawServed> {
-  served += 1;
-  const service = offer.name ?? `raw-${served}/agent`;
+  // Kept here: others may be served while this one starts.
+  const number = (served += 1);
+  const service = offer.name ?? `raw-${number}/agent`;
   const agent: RawAgent = await startRawAgent((exchange) => {
     const { request, response } = exchange;
     if (!request.path.startsWith('/.well-known/')) return handler(exchange);
     return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(cardOf(agent.url)));
   });
-  const services = agentBlock({ provider: `Raw ${served}`, ...offer, name: service, endpoint: agent.url });
+  const services = agentBlock({ provider: `Raw ${number}`, ...offer, name: service, endpoint: agent.url });
   const proxy = await dialIn({ router: world.spine.origin, services });
   onTestFinished(async () => {
     proxy.kill();
