@@ -32,7 +32,8 @@ export function exposedName(prefix: string, name: string, salt = ''): string {
   const head = name
     .slice(0, NAME_MAX)
     .replaceAll(/[^A-Za-z0-9_]+/g, '_')
-    .slice(0, room - DIGEST - 1);
+    .slice(0, room - DIGEST - 1)
+    .replace(/_+$/, '');
   return `${prefix}${SEPARATOR}${head}_${digest(salt + name)}`;
 }
 
