@@ -128,7 +128,7 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
           : logger.error({ err: error }, 'the database cannot be written to: calls are refused'),
     });
     const ready = async () => {
-      if (draining()) return { ready: false, checks: { gateway: 'shutting down' } };
+      if (draining()) return { ready: false, checks: { gateway: 'is shutting down' } };
       const state = await checkDatabase();
       return { ready: state === 'ok', checks: { gateway: 'ok', database: state } };
     };

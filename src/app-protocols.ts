@@ -80,6 +80,7 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     random,
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
+    onShared: (name, first, later) => logger.warn({ name, service: first, later }, 'two services would have one name at /mcp: the older one has it'),
     onUnseen: (error) => logger.debug({ err: error }, 'a task of a tool could not be looked at'),
     idempotency,
     payments,

@@ -100,6 +100,7 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
           const offer = offerOf(offerId);
           return offer !== undefined && present(offer);
         },
+        providerOf: ({ offerId }) => offerOf(offerId)?.provider.id ?? offerId,
         now,
         random,
         lookMsMax: config.tasks.lookMsMax,

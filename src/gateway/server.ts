@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
-import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { LedgerUnavailable } from '#billing';
 import { DatabaseError } from '#store';
 import type { Trust } from './client-address.ts';
@@ -100,6 +100,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   });
 
   refusePipelines(server);
+  refuseUnknownRoutes(server);
   answerBeforeTheBody(server, limits);
   server.addHook('preParsing', (request, _reply, payload, done) => {
     done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
@@ -112,17 +113,6 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     done();
   });
 
-  const methodsOf = collectMethods(server);
-  server.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?')[0]!;
-    const methods = methodsOf(path);
-    if (methods.length === 0 || methods.includes(request.method))
-      throw new GatewayError('not_found', `No such endpoint: ${request.method} ${path.slice(0, 200)}. See /docs`);
-    const allow = methods.join(', ');
-    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
-    throw new GatewayError('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, { headers: { allow } });
-  });
-
   server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {
     const known = toGatewayError(error);
     const http = toHttpError(known);
@@ -132,6 +122,27 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   });
 
   return server;
+}
+
+/** Answers requests that no route takes, before their bodies are read: nothing would read them. */
+function refuseUnknownRoutes(server: FastifyInstance): void {
+  const methodsOf = collectMethods(server);
+  const refuse = (request: FastifyRequest, reply: FastifyReply) => {
+    const path = request.url.split('?')[0]!;
+    const methods = methodsOf(path);
+    if (methods.length === 0 || methods.includes(request.method))
+      throw new GatewayError('not_found', `No such endpoint: ${request.method} ${path.slice(0, 200)}. See /docs`);
+    const allow = methods.join(', ');
+    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
+    throw new GatewayError('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, { headers: { allow } });
+  };
+  // After what every answer gets in its head, which hooks of onRequest set.
+  server.addHook('preParsing', async (request, reply, payload) => {
+    if (!request.is404) return payload;
+    return refuse(request, reply);
+  });
+  // What a route itself does not know.
+  server.setNotFoundHandler(refuse);
 }
 
 /** A page up to this fits in what the system keeps for a connection. */

@@ -22,6 +22,7 @@ import {
 } from '#gateway';
 import { createAnswerCall } from './answer-call.ts';
 import { createAggregate } from './aggregate/aggregate.ts';
+import type { OnShared } from './aggregate/slugs.ts';
 import { createLegacyAggregate } from './aggregate/legacy-aggregate.ts';
 import { createAggregateListen } from './aggregate/listen.ts';
 import { createAggregateDoor } from './aggregate/standalone-door.ts';
@@ -65,6 +66,8 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly sessions: SessionStore;
   readonly pins: ToolPins;
   readonly tasks: Tasks;
+  /** Told of two services that would have one name at `/mcp`. */
+  readonly onShared: OnShared;
   /** The signed receipt of a settled call; null for one that was not charged. */
   readonly receiptOf: (callId: string) => Promise<string | null>;
   /** Whether the provider of an offer is connected. */
@@ -203,7 +206,7 @@ export function createMcp(options: McpOptions): Mcp {
   const toServiceInPlaces = boundedListens(toService, places);
   const speakers = options.speakers ?? (() => ({}));
   const answerAsk = createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax: replyBytesMax });
-  const aggregate = createAggregate({ catalogue, version, spoken: createSpokenSearch({ speakers, catalog }) });
+  const aggregate = createAggregate({ catalogue, version, spoken: createSpokenSearch({ speakers, catalog }), onShared: options.onShared });
   const taskDoor = createTaskDoor({ ...asksOfTasks, pipeline, receipts, receiptOf: options.receiptOf });
   const listenToAll = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
   const toAll = createAggregateDoor({ aggregate, toService, listen: listenToAll, answerAsk });

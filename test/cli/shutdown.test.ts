@@ -41,7 +41,10 @@ describe('a stop', () => {
     gateway.signal('SIGTERM');
     await gateway.wrote('Stopping');
     const ready = await fetch(`${stream.dev.base_url}/health/ready`);
-    expect([ready.status, await ready.json()]).toEqual([503, { status: 'unavailable', checks: { gateway: 'shutting down' } }]);
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { status: 'unavailable', message: 'The gateway is shutting down', checks: { gateway: 'is shutting down' } },
+    ]);
     const refused = await chat(stream.dev, {});
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
     const text = await stream.rest();

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openSocket, readAnswer } from '../support/raw-http.ts';
+import { fill, routesOf } from '../support/route-table.ts';
 import { startSpine, type Spine } from '../support/spine.ts';
 
 // Who is refused while he still sends is told so: the rest of the body is read for a while before the connection may end.
@@ -51,6 +53,52 @@ test.each([
 
 test('a large body with a wrong key: 401', async () => {
   expect((await outcomes('/api/v1/chat/completions', 2 * MIB - 1000, { authorization: 'Bearer svc-sk-v2-wrong' })).found).toEqual({ 401: TRIES });
+});
+
+/** The answer to a request of whose body only the first character was sent. */
+async function begun(method: string, path: string, fields: string) {
+  const socket = await openSocket(spine.origin);
+  const answer = readAnswer(socket);
+  socket.write(`${method} ${path} HTTP/1.1\r\nhost: x\r\n${fields}content-type: application/json\r\n\r\n`);
+  if (fields.includes('chunked')) socket.write('1\r\n{\r\n');
+  else socket.write('{');
+  return { socket, answer: await answer };
+}
+
+const LENGTH = 'content-length: 6\r\n';
+
+test.each([
+  ['POST', '/api/v1/nowhere', 404, undefined],
+  ['PUT', '/nowhere', 404, undefined],
+  ['GET', '/nowhere', 404, undefined],
+  ['POST', '/api/v1/models', 405, 'GET, HEAD'],
+  ['PATCH', '/api/v1/chat/completions', 405, 'POST'],
+  ['OPTIONS', '/api/v1/models', 204, 'GET, HEAD'],
+])('%s %s is %s before its body has come', async (method, path, status, allow) => {
+  for (const fields of [LENGTH, 'content-length: 900000000\r\n', 'transfer-encoding: chunked\r\n']) {
+    const { socket, answer } = await begun(method, path, fields);
+    expect([answer.status, answer.headers['allow']]).toEqual([status, allow]);
+    socket.destroy();
+  }
+});
+
+test('a connection whose body comes after its 404 goes on', async () => {
+  const { socket, answer } = await begun('POST', '/nowhere', LENGTH);
+  expect(answer.status).toBe(404);
+  const next = readAnswer(socket);
+  socket.write('"":1}GET /api/v1/ping HTTP/1.1\r\nhost: x\r\n\r\n');
+  expect(await next).toMatchObject({ status: 200, body: 'pong' });
+  socket.destroy();
+});
+
+test('no route waits for the body of who has a wrong key, but the one where only the body says whether a key is needed', async () => {
+  const routes = routesOf(spine.app.server).filter(({ method, path }) => !['GET', 'HEAD', 'OPTIONS'].includes(method) && path !== '/api/v1/rpc');
+  expect(routes.length).toBeGreaterThan(30);
+  for (const { method, path } of routes) {
+    const { socket, answer } = await begun(method, fill(path, {}), `authorization: Bearer svc-sk-v2-wrong\r\n${LENGTH}`);
+    expect([401, 403, 404], `${method} ${path}`).toContain(answer.status);
+    socket.destroy();
+  }
 });
 
 test('a body without an end is not read for ever', async () => {

@@ -105,7 +105,11 @@ test('while it is gone: readiness says so, calls are 503 with Retry-After, publi
     expect(error.message).not.toMatch(/postgres|5432|ECONN|127\.0/i);
   }
   for (const path of ['/session/balance', '/keys', '/generation?id=x', '/credits']) expect((await spine.get(path)).status, path).toBe(503);
-  expect((await fetch(`${spine.origin}/health/ready`)).status).toBe(503);
+  const ready = await fetch(`${spine.origin}/health/ready`);
+  expect([ready.status, await ready.json()]).toMatchObject([
+    503,
+    { message: expect.stringMatching(/^The database (?:cannot be reached|takes no writes)/) },
+  ]);
   expect((await fetch(`${spine.origin}/health/live`)).status).toBe(200);
   for (const path of ['/models', '/providers', '/ping']) expect((await spine.get(path)).status).toBe(200);
   expect(performance.now() - begun).toBeLessThan(15_000);

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** What was looked at, each with `ok` or what is wrong, in words without secrets. */
+  /** What was looked at, each with `ok` or what is wrong, in words without secrets that go on from its name: `is shutting down`. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
@@ -17,10 +17,14 @@ export interface HealthOptions {
  */
 export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => Promise<void> {
   const timeoutMs = options.timeoutMs ?? 2000;
-  const state = (description: string) => ({
+  const state = (description: string, why = false) => ({
     description,
     type: 'object',
-    properties: { status: { type: 'string' }, checks: { type: 'object', additionalProperties: { type: 'string' } } },
+    properties: {
+      status: { type: 'string' },
+      checks: { type: 'object', additionalProperties: { type: 'string' } },
+      ...(why ? { message: { type: 'string', description: 'What is not ready, in a sentence.' } } : {}),
+    },
   });
   return async (app) => {
     app.addHook('onSend', (_request, reply, payload, done) => {
@@ -42,13 +46,14 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
           security: [],
           summary: 'Can it take calls?',
           description:
-            'For load balancers: 503 while nothing can be written to the database, and from the moment a shutdown begins. `checks` says which check failed.',
-          response: { 200: state('It can.'), 503: state('Not now; `checks` says why.') },
+            'For load balancers: 503 while nothing can be written to the database, and from the moment a shutdown begins. `message` and `checks` say what is wrong.',
+          response: { 200: state('It can.'), 503: state('Not now; `message` says why.', true) },
         },
       },
       async (_request, reply) => {
         const { ready, checks } = await withinTime(options.ready, timeoutMs);
-        return reply.code(ready ? 200 : 503).send({ status: ready ? 'ok' : 'unavailable', checks });
+        if (ready) return { status: 'ok', checks };
+        return reply.code(503).send({ status: 'unavailable', message: sentenceOf(checks), checks });
       },
     );
 
@@ -60,15 +65,21 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
   };
 }
 
+/** `The database cannot be reached or written to`, of all that is wrong. */
+function sentenceOf(checks: Readiness['checks']): string {
+  const wrong = Object.entries(checks).filter(([, state]) => state !== 'ok');
+  return wrong.map(([name, state]) => `The ${name} ${state}`).join('. ');
+}
+
 async function withinTime(ready: HealthOptions['ready'], timeoutMs: number): Promise<Readiness> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Readiness>((resolve) => {
-    timer = setTimeout(() => resolve({ ready: false, checks: { readiness: `no answer within ${timeoutMs} ms` } }), timeoutMs);
+    timer = setTimeout(() => resolve({ ready: false, checks: { gateway: `did not finish its checks within ${timeoutMs} ms` } }), timeoutMs);
   });
   try {
     return await Promise.race([late, ready()]);
   } catch {
-    return { ready: false, checks: { readiness: 'the check failed' } };
+    return { ready: false, checks: { gateway: 'could not check itself' } };
   } finally {
     clearTimeout(timer);
   }

@@ -32,6 +32,9 @@ const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const STRANGERS_MAX = 50;
 const OTHER = 'other';
 
+/** Sums of gauges that have each type of theirs. They are gauges too, and so may not end in `_total`. */
+const SUMMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
 export interface MetricsOptions {
   /** Whether an offer is the operator's own, of the configuration file: each of those has series of its own. Default none is. */
   readonly isOwn?: (offerId: string) => boolean;
@@ -93,7 +96,10 @@ const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  if (options.processMetrics ?? true) collectDefaultMetrics({ register: registry });
+  if (options.processMetrics ?? true) {
+    collectDefaultMetrics({ register: registry });
+    for (const name of SUMMED) registry.removeSingleMetric(name);
+  }
 
   const duration = new Histogram({
     name: 'gen_ai_client_operation_duration_seconds',

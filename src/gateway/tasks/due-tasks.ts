@@ -24,10 +24,12 @@ export interface Released {
   readonly lookMs: number;
 }
 
+/** Looks at once, without those that take long. */
 export const LOOKS_MAX = 16;
+/** Looks at once that take long. */
+export const SLOW_LOOKS_MAX = 64;
+/** Of both. */
 export const LOOKS_PER_OFFER = 4;
-/** With so many looks at the tasks of each, there is no place for another look at anything. */
-export const BUSY_OFFERS_MAX = LOOKS_MAX / LOOKS_PER_OFFER - 1;
 /** Longer than a look may take. */
 export const CLAIM_MS = 15_000;
 
@@ -44,8 +46,7 @@ export function createDueTasks(database: Database, { now }: { readonly now: () =
   return {
     async claim(limit, busy) {
       const at = now();
-      const others = Array.from({ length: BUSY_OFFERS_MAX }, (_, index) => busy[index] ?? '');
-      return (await database.query(CLAIM[database.engine], [at, at + CLAIM_MS, limit, LOOKS_PER_OFFER, ...others])).map(toTaskRow);
+      return (await database.query(CLAIM[database.engine], [at, at + CLAIM_MS, limit, LOOKS_PER_OFFER, JSON.stringify(busy)])).map(toTaskRow);
     },
     async release(tasks) {
       if (tasks.length === 0) return;

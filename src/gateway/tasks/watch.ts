@@ -1,7 +1,8 @@
 import type { Database } from '#store';
 import type { Primitive } from '../call.ts';
 import type { KeptTasks } from './create-tasks.ts';
-import { createDueTasks, LOOKS_MAX, LOOKS_PER_OFFER, type Released } from './due-tasks.ts';
+import { createDueTasks, LOOKS_MAX, LOOKS_PER_OFFER, SLOW_LOOKS_MAX, type Released } from './due-tasks.ts';
+import { createSlowLooks } from './slow-looks.ts';
 import { toTask, type TaskRow } from './task-rows.ts';
 import type { Look, Sight, Task } from './task.ts';
 
@@ -12,6 +13,8 @@ export interface TaskWatchOptions {
   readonly looks: Readonly<Partial<Record<Primitive, Look>>>;
   /** False while the provider of a task is connected nowhere. */
   readonly present: (task: Task) => boolean;
+  /** Id of the provider of a task. */
+  readonly providerOf: (task: Task) => string;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly random: () => number;
@@ -27,6 +30,8 @@ export interface TaskWatchOptions {
   readonly onError: (error: unknown) => void;
   /** Time between two searches for what is due, where nothing else happens. */
   readonly tickMs?: number;
+  /** A look that takes longer holds no place of the others. */
+  readonly slowMs?: number;
 }
 
 export interface TaskWatch {
@@ -41,6 +46,7 @@ interface OfferLooks {
 }
 
 const TICK_MS = 500;
+const SLOW_MS = 500;
 /** A look that takes longer has seen nothing. */
 const LOOK_MS = 10_000;
 const PAUSE_GROWTH = 1.6;
@@ -58,12 +64,15 @@ const CONTEXT_MS = 365 * 24 * 3_600_000;
  * what a gateway that died left open; and forgets those that ended long ago. Gateways that share a database share this work.
  */
 export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
-  const { database, tasks, looks, present, now, random, lookMsMax, retentionMs, alone, onGivenUp, onError, tickMs = TICK_MS } = options;
+  const { database, tasks, looks, present, now, random, lookMsMax, retentionMs, alone, onGivenUp, onError } = options;
+  const { tickMs = TICK_MS, slowMs = SLOW_MS } = options;
   const due = createDueTasks(database, { now });
   const closing = new AbortController();
   const { signal: closed } = closing;
   const offers = new Map<string, OfferLooks>();
+  const slowLooks = createSlowLooks(SLOW_LOOKS_MAX);
   const running = new Set<Promise<void>>();
+  /** Places: of tasks that wait for their look, and of looks that do not take long. */
   let taken = 0;
   let released: Released[] = [];
   let failing = false;
@@ -81,8 +90,8 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     return { task, lookMs, nextLookAt: task.live ? Math.min(at, Math.max(task.expiresAt, now())) : at };
   };
 
-  /** Resolves with the next pause; null where the task needs no look any more. `looked`: its provider is not asked any more. */
-  const attend = async (task: TaskRow, looked: () => void): Promise<Released | null> => {
+  /** Resolves with the next pause; null where the task needs no look any more. `slow`: its look takes long. `looked`: its provider is not asked any more. */
+  const attend = async (task: TaskRow, slow: () => void, looked: () => void): Promise<Released | null> => {
     if (!task.live) {
       await tasks.settleRest(task);
       return null;
@@ -95,12 +104,38 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     const plain = toTask(task);
     if (!present(plain)) return pauseAfter(task, ABSENT_MS_MAX);
     const look = looks[task.primitive];
-    const sight = look ? await lookAt(look, plain, closed) : null;
+    const sight = look ? await lookAt(look, plain, slow) : null;
     looked();
     if (closed.aborted) return asItWas(task);
     if (sight === null) return pauseAfter(task, lookMsMax);
     const seen = await tasks.saw(task, sight);
     return seen?.task.live ? pauseAfter(task, lookMsMax, Math.min(sight.pauseMs ?? 0, lookMsMax)) : null;
+  };
+
+  /** The look itself; null when it takes too long, fails, is ended for others, or the watch is closed. */
+  const lookAt = async (look: Look, task: Task, slow: () => void): Promise<Sight | null> => {
+    const over = new AbortController();
+    const leave = () => over.abort();
+    const slowLook = { provider: options.providerOf(task), end: leave };
+    const slowTimer = setTimeout(() => {
+      slow();
+      slowLooks.add(slowLook);
+    }, slowMs);
+    const timer = setTimeout(leave, LOOK_MS);
+    closed.addEventListener('abort', leave, { once: true });
+    const given = new Promise<null>((resolve) => {
+      over.signal.addEventListener('abort', () => resolve(null), { once: true });
+    });
+    try {
+      return await Promise.race([look(task, over.signal), given]);
+    } catch {
+      return null;
+    } finally {
+      clearTimeout(slowTimer);
+      clearTimeout(timer);
+      slowLooks.delete(slowLook);
+      closed.removeEventListener('abort', leave);
+    }
   };
 
   const start = (task: TaskRow, offer: OfferLooks) => {
@@ -112,23 +147,34 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
       offer.active -= 1;
       if (!closed.aborted) startNext(task.offerId, offer);
     };
-    const run = attended(task, looked);
+    let placed = true;
+    const leavePlace = () => {
+      if (placed) taken -= 1;
+      placed = false;
+      wake();
+    };
+    const slow = () => {
+      // Its other tasks would wait for as long, and hold places.
+      const waiting = offer.waiting.splice(0);
+      taken -= waiting.length;
+      released.push(...waiting.map(asItWas));
+      leavePlace();
+    };
+    const run = attended(task, slow, looked).then(leavePlace);
     running.add(run);
     void run.then(() => running.delete(run));
   };
 
-  const attended = async (task: TaskRow, looked: () => void) => {
+  const attended = async (task: TaskRow, slow: () => void, looked: () => void) => {
     let next: Released | null;
     try {
-      next = await attend(task, looked);
+      next = await attend(task, slow, looked);
     } catch (error) {
       failed(error);
       next = pauseAfter(task, lookMsMax);
     }
     looked();
     if (next) released.push(next);
-    taken -= 1;
-    wake();
   };
 
   const startNext = (id: string, offer: OfferLooks) => {
@@ -149,15 +195,20 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   };
 
   const claim = async () => {
-    const busy = [...offers].filter(([, { active, waiting }]) => active + waiting.length >= LOOKS_PER_OFFER).map(([id]) => id);
-    const claimed = await due.claim(LOOKS_MAX - taken, busy);
-    taken += claimed.length;
-    for (const task of claimed) {
-      let offer = offers.get(task.offerId);
-      if (!offer) offers.set(task.offerId, (offer = { active: 0, waiting: [] }));
-      offer.waiting.push(task);
+    // Where some offers had more that is due than they may have at once, there may be others behind them.
+    for (let crowded = true; crowded && taken < LOOKS_MAX && !closed.aborted;) {
+      const busy = [...offers].filter(([, { active, waiting }]) => active + waiting.length >= LOOKS_PER_OFFER).map(([id]) => id);
+      const claimed = await due.claim(LOOKS_MAX - taken, busy);
+      taken += claimed.length;
+      const byOffer = Map.groupBy(claimed, ({ offerId }) => offerId);
+      for (const [id, claims] of byOffer) {
+        let offer = offers.get(id);
+        if (!offer) offers.set(id, (offer = { active: 0, waiting: [] }));
+        offer.waiting.push(...claims);
+        startNext(id, offer);
+      }
+      crowded = [...byOffer.values()].some(({ length }) => length >= LOOKS_PER_OFFER);
     }
-    for (const id of new Set(claimed.map(({ offerId }) => offerId))) startNext(id, offers.get(id)!);
   };
 
   let sweptAt = -Infinity;
@@ -170,7 +221,7 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
 
   const turn = async () => {
     await giveBack();
-    if (taken < LOOKS_MAX && !closed.aborted) await claim();
+    await claim();
     await sweep();
     failing = false;
   };
@@ -202,22 +253,3 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
 
 /** Due for somebody else. */
 const asItWas = (task: TaskRow): Released => ({ task, lookMs: task.lookMs, nextLookAt: task.nextLookAt });
-
-/** null when it takes too long, fails, or the watch is closed. */
-async function lookAt(look: Look, task: Task, closed: AbortSignal): Promise<Sight | null> {
-  const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), LOOK_MS);
-  const leave = () => over.abort();
-  closed.addEventListener('abort', leave, { once: true });
-  const given = new Promise<null>((resolve) => {
-    over.signal.addEventListener('abort', () => resolve(null), { once: true });
-  });
-  try {
-    return await Promise.race([look(task, over.signal), given]);
-  } catch {
-    return null;
-  } finally {
-    clearTimeout(timer);
-    closed.removeEventListener('abort', leave);
-  }
-}

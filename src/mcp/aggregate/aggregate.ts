@@ -12,6 +12,7 @@ import { askToolTexts, OWN_TOOLS } from './own-tools.ts';
 import { resolveRequest, type Resolution } from './resolve.ts';
 import { ownResult, type ServerInfo } from './result-text.ts';
 import { scopeOf, type Scope } from './scope.ts';
+import type { OnShared } from './slugs.ts';
 import { createTables } from './tables.ts';
 import { toClientText } from './to-client.ts';
 import { exposeUri, splitUri } from './uris.ts';
@@ -40,17 +41,19 @@ export interface Aggregate {
 }
 
 export interface AggregateOptions {
-  readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'find'>;
+  readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since' | 'find'>;
   /** Of this program. */
   readonly version: string;
   /** Agents and models that can be asked. */
   readonly spoken: SpokenSearch;
   /** More tools than this are not listed: they are found. */
   readonly findAbove?: number;
+  /** Told of services that would share a name. */
+  readonly onShared?: OnShared;
 }
 
-export function createAggregate({ catalogue, version, spoken, findAbove = 200 }: AggregateOptions): Aggregate {
-  const tables = createTables(catalogue);
+export function createAggregate({ catalogue, version, spoken, findAbove = 200, onShared }: AggregateOptions): Aggregate {
+  const tables = createTables(catalogue, onShared);
   const info = { name: 'tollgate', title: 'tollgate', version };
 
   const tooMany = (scope: Scope) => {

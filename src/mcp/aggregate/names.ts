@@ -1,15 +1,14 @@
-import { digest, distinct } from './slugs.ts';
+import { DIGEST, digest, distinct, headOf } from './slugs.ts';
 
 /** Longest name of a tool or prompt. Models' APIs take 64, and clients put words of their own before it (`mcp__<server>__`). */
 export const NAME_MAX = 48;
 
-const PREFIX_MAX = 16;
+const PREFIX_MAX = 20;
 const SEPARATOR = '__';
-const DIGEST = 6;
 /** Clients write `_` for everything else, `-` too, so that a model is shown other names than are called. */
 const PLAIN = /^[A-Za-z0-9_]+$/;
 /** What ends in a digest is never taken as it is, so that no name is another's digest. */
-const LOOKS_DIGESTED = /_[0-9a-f]{6}$/;
+const LOOKS_DIGESTED = /_[0-9][0-9a-z]{12}$/;
 /** `search`, `acme/search`, `acme/web-search`: the first `_` of their prefix is the `/`, every other one a `-`, so that no two share one. */
 const READABLE = /^[a-z][a-z0-9]*(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)?$/;
 
@@ -20,27 +19,22 @@ const READABLE = /^[a-z][a-z0-9]*(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)?$/;
 export function prefixOf(service: string, salt = ''): string {
   const plain = service.replaceAll(/[/-]/g, '_');
   if (salt === '' && READABLE.test(service) && plain.length <= PREFIX_MAX && !LOOKS_DIGESTED.test(plain)) return plain;
-  const words = (text: string) =>
-    text
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9]+/g, '_')
-      .replace(/^[^a-z]+/, '')
-      .slice(0, PREFIX_MAX - DIGEST - 1)
-      .replace(/_$/, '');
-  // What a service does stands behind whose it is.
-  const head = words(service.slice(service.lastIndexOf('/') + 1)) || words(service) || 's';
-  return `${head}_${digest(salt + service, DIGEST)}`;
+  return headOf(service, PREFIX_MAX, '_') + digest(salt + service);
 }
-
-/** The prefixes of services, each its own. */
-export const prefixesOf = (services: readonly string[]): ReadonlyMap<string, string> => distinct(services, prefixOf);
 
 /**
  * What a tool or prompt of a service is called in the aggregate: `<prefix>__<name>`, of letters, digits and `_`. A name that has other characters, or is too
  * long, is a readable head and a digest. Nothing but prefix and name is in it.
  */
 export function exposedName(prefix: string, name: string, salt = ''): string {
-  return nameOf(prefix, name, salt, NAME_MAX, PLAIN, /[^A-Za-z0-9_]+/g);
+  const room = NAME_MAX - prefix.length - SEPARATOR.length;
+  if (salt === '' && PLAIN.test(name) && name.length <= room && !LOOKS_DIGESTED.test(name)) return prefix + SEPARATOR + name;
+  const head = name
+    .slice(0, NAME_MAX)
+    .replaceAll(/[^A-Za-z0-9_]+/g, '_')
+    .slice(0, room - DIGEST - 1)
+    .replace(/_+$/, '');
+  return `${prefix}${SEPARATOR}${head}_${digest(salt + name)}`;
 }
 
 /** The exposed names of all tools, or all prompts, of one service, by their own; each is its own. */
@@ -52,21 +46,4 @@ export function exposedNames(prefix: string, names: readonly string[]): Readonly
 export function splitName(exposed: string): { readonly prefix: string; readonly rest: string } | null {
   const at = exposed.indexOf(SEPARATOR);
   return at <= 0 ? null : { prefix: exposed.slice(0, at), rest: exposed.slice(at + SEPARATOR.length) };
-}
-
-const FORMER_MAX = 60;
-
-/** The name of before: `acme--search__read-file`, with the service's slug. Clients that have stored it call by it still. */
-export function formerName(slug: string, name: string): string {
-  return nameOf(slug, name, '', FORMER_MAX, /^[A-Za-z0-9_-]+$/, /[^A-Za-z0-9_-]+/g);
-}
-
-function nameOf(prefix: string, name: string, salt: string, max: number, plain: RegExp, strange: RegExp): string {
-  const room = max - prefix.length - SEPARATOR.length;
-  if (salt === '' && plain.test(name) && name.length <= room && !LOOKS_DIGESTED.test(name)) return prefix + SEPARATOR + name;
-  const head = name
-    .slice(0, max)
-    .replaceAll(strange, '_')
-    .slice(0, room - DIGEST - 1);
-  return `${prefix}${SEPARATOR}${head}_${digest(salt + name, DIGEST)}`;
 }

@@ -11,7 +11,7 @@ import {
   withMembers,
 } from '#gateway';
 import { ERROR } from '../revisions.ts';
-import { formerName, splitName } from './names.ts';
+import { splitName } from './names.ts';
 import type { Spoken } from '../front/spoken.ts';
 import { ASK, askedBy, OWN } from './own-tools.ts';
 import type { Scope } from './scope.ts';
@@ -93,7 +93,7 @@ function resolveWrapped(message: RequestMessage, here: Here): Resolution {
 function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: unknown, here: Here, rewrite: (own: string) => string): Resolution {
   if (typeof name !== 'string') return refused(ERROR.invalidParams, `${message.method} needs a name`);
   const prefix = splitName(name)?.prefix;
-  // Names of before have the slug in front. No slug is another service's prefix: it has `-` and no `_`, or is the same word.
+  // A slug may stand in front too. No slug is another service's prefix: it has `-` and no `_`, or is the same word.
   const table = prefix === undefined ? null : tableOf(here.tables.prefixed(prefix) ?? here.tables.service(prefix), here);
   const own = table && ownName(table, kind, name);
   if (table && own !== null && own !== undefined) return { kind: 'service', service: table.service, text: rewrite(own) };
@@ -102,14 +102,17 @@ function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: 
   return refused(ERROR.invalidParams, `There is no ${kind === 'tools' ? 'tool' : 'prompt'} ${printable(name)} here.${hint}`, { nearest });
 }
 
-/** What the service calls it; null where it has nothing of the name. A service that could not be asked yet may have it. */
-function ownName({ slug, listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
+/**
+ * What the service calls it; null where it has nothing of the name. The service's own name of it, behind `__`, is taken where it is listed by another:
+ * clients have stored such names. A service that could not be asked yet may have it.
+ */
+function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
   const found = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;
   if (found !== undefined) return found;
-  for (const name of kind === 'tools' ? listing.tools.keys() : listing.prompts.map(({ key }) => key))
-    if (formerName(slug, name) === exposed) return name;
+  const { rest } = splitName(exposed)!;
+  const listed = kind === 'tools' ? listing.tools.has(rest) : listing.prompts.some(({ key }) => key === rest);
   const complete = listing.listings.every((one) => one !== null && !one.truncated);
-  return complete ? null : splitName(exposed)!.rest;
+  return listed || !complete ? rest : null;
 }
 
 function* candidates(first: ServiceTable | null, kind: 'tools' | 'prompts', { scope, tables, asks }: Here): Generator<string> {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /** Longest slug. */
-const SLUG_MAX = 16;
-const DIGEST = 6;
+const SLUG_MAX = 24;
 /** What ends in a digest is never taken as it is, so that no name is another's digest. */
-const LOOKS_DIGESTED = /-[0-9a-f]{6}$/;
+const LOOKS_DIGESTED = /-[0-9][0-9a-z]{12}$/;
 const PART = '[a-z0-9]+(?:-[a-z0-9]+)*';
 /** A slug begins a URI scheme (RFC 3986, 3.1), so with a letter. */
 const PLAIN = new RegExp(`^(?=[a-z])${PART}(?:/${PART})*$`);
@@ -16,45 +15,53 @@ const PLAIN = new RegExp(`^(?=[a-z])${PART}(?:/${PART})*$`);
 export function slugOf(service: string, salt = ''): string {
   const plain = service.replaceAll('/', '--');
   if (salt === '' && PLAIN.test(service) && plain.length <= SLUG_MAX && !LOOKS_DIGESTED.test(plain)) return plain;
+  return headOf(service, SLUG_MAX, '-') + digest(salt + service);
+}
+
+/** Up to where the digest of a service's name begins: its last words, and the separator. `max`: characters with the digest. */
+export function headOf(service: string, max: number, separator: '-' | '_'): string {
   const words = (text: string) =>
     text
       .toLowerCase()
-      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/[^a-z0-9]+/g, separator)
       .replace(/^[^a-z]+/, '')
-      .slice(0, SLUG_MAX - DIGEST - 1)
-      .replace(/-+$/, '');
+      .slice(0, max - DIGEST - 1)
+      .replace(/[-_]$/, '');
   // What a service does stands behind whose it is.
-  const head = words(service.slice(service.lastIndexOf('/') + 1)) || words(service) || 's';
-  return `${head}-${digest(salt + service, DIGEST)}`;
+  return `${words(service.slice(service.lastIndexOf('/') + 1)) || words(service) || 's'}${separator}`;
 }
+
+/** The name of a key; with a salt another one, which has a digest. */
+export type NameOf = (key: string, salt: string) => string;
+
+/** Two keys that would have the same name: the first keeps it. */
+export type OnShared = (name: string, first: string, later: string) => void;
 
 /**
- * The slugs of services, each its own. Where two digests are the same (one in 16 million), those services take others, found from their names
- * alone: neither is ever called by what was the other's.
+ * A name for each key. Where keys would share a name, the first of them has it, whoever comes later, and each later one takes the next that is free: nobody
+ * loses a name to somebody who comes after.
  */
-export function slugsOf(services: readonly string[]): ReadonlyMap<string, string> {
-  return distinct(services, slugOf);
-}
-
-/** A name for each key: of those that would share one, all take the next that nobody has. */
-export function distinct(keys: readonly string[], nameOf: (key: string, salt: string) => string): ReadonlyMap<string, string> {
-  const names = new Map<string, string>();
-  const groups = Map.groupBy(keys, (key) => nameOf(key, ''));
-  const taken = new Set(groups.keys());
-  for (const [name, group] of [...groups].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (group.length === 1) names.set(group[0]!, name);
-    else
-      for (const key of group.toSorted()) {
-        let other = name;
-        for (let salt = 1; taken.has(other); salt++) other = nameOf(key, `${salt} `);
-        taken.add(other);
-        names.set(key, other);
-      }
+export function distinct(keys: readonly string[], nameOf: NameOf, onShared?: OnShared): ReadonlyMap<string, string> {
+  const owners = new Map<string, string>();
+  for (const key of keys) {
+    let name = nameOf(key, '');
+    const first = owners.get(name);
+    if (first !== undefined) onShared?.(name, first, key);
+    for (let salt = 1; owners.has(name); salt++) name = nameOf(key, `${salt} `);
+    owners.set(name, key);
   }
-  return names;
+  return new Map([...owners].map(([name, key]) => [key, name]));
 }
 
-/** Of UTF-16, in which every text is its own. */
-export function digest(text: string, length: number): string {
-  return createHash('sha256').update(text, 'utf16le').digest('hex').slice(0, length);
+/** Characters of a digest. */
+export const DIGEST = 13;
+const TAIL = 36n ** BigInt(DIGEST - 1);
+
+/**
+ * A digit, then digits and small letters: 65 bits of a SHA-256, so that nobody finds a name with the digest of somebody else's. The digit in front tells
+ * digests from words. Of UTF-16, in which every text is its own.
+ */
+export function digest(text: string): string {
+  const bits = BigInt(`0x${createHash('sha256').update(text, 'utf16le').digest('hex').slice(0, 32)}`);
+  return `${(bits / TAIL) % 10n}${(bits % TAIL).toString(36).padStart(DIGEST - 1, '0')}`;
 }

@@ -1,8 +1,8 @@
 import type { ListedItem } from '../catalogue/listing.ts';
 import type { ServiceListing, ServiceTool } from '../catalogue/merge-listings.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import { exposedNames, prefixesOf } from './names.ts';
-import { slugsOf } from './slugs.ts';
+import { exposedNames, prefixOf } from './names.ts';
+import { distinct, type NameOf, type OnShared, slugOf } from './slugs.ts';
 import { exposeUri } from './uris.ts';
 
 /** What a service has, by what it is called in the aggregate, each in the order of those names. */
@@ -32,8 +32,15 @@ export interface Tables {
   prefixed(prefix: string): string | null;
 }
 
-/** The names of the aggregate over the whole catalogue, made where they are asked for and kept until what they are of changes. */
-export function createTables(catalogue: Pick<ToolCatalogue, 'services' | 'service'>): Tables {
+/**
+ * The names of the aggregate over the whole catalogue, made where they are asked for and kept until what they are of changes. Of services that would share a
+ * name, the one that is there for longest has it. `onShared` is told of them once.
+ */
+export function createTables(
+  catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since'>,
+  onShared?: OnShared,
+  named: { readonly slugOf: NameOf; readonly prefixOf: NameOf } = { slugOf, prefixOf },
+): Tables {
   const tables = new WeakMap<ServiceListing, ServiceTable>();
   let of: readonly string[] | null = null;
   let slugs: ReadonlyMap<string, string> = new Map();
@@ -41,12 +48,22 @@ export function createTables(catalogue: Pick<ToolCatalogue, 'services' | 'servic
   let services: ReadonlyMap<string, string> = new Map();
   let prefixed: ReadonlyMap<string, string> = new Map();
 
+  const told = new Set<string>();
+  const tell: OnShared = (name, first, later) => {
+    const key = `${name} ${first} ${later}`;
+    if (told.has(key)) return;
+    told.add(key);
+    onShared?.(name, first, later);
+  };
+
   const sync = () => {
     const now = catalogue.services();
     if (now === of) return;
     of = now;
-    slugs = slugsOf(now);
-    prefixes = prefixesOf(now);
+    const age = new Map(now.map((service) => [service, catalogue.since(service)]));
+    const oldestFirst = now.toSorted((a, b) => age.get(a)! - age.get(b)!);
+    slugs = distinct(oldestFirst, named.slugOf, tell);
+    prefixes = distinct(oldestFirst, named.prefixOf, tell);
     services = new Map([...slugs].map(([service, slug]) => [slug, service]));
     prefixed = new Map([...prefixes].map(([service, prefix]) => [prefix, service]));
   };
@@ -63,7 +80,7 @@ export function createTables(catalogue: Pick<ToolCatalogue, 'services' | 'servic
     },
     slug(service) {
       sync();
-      return slugs.get(service) ?? slugsOf([service]).get(service)!;
+      return slugs.get(service) ?? named.slugOf(service, '');
     },
     service(slug) {
       sync();

@@ -31,6 +31,8 @@ export interface ToolCatalogue extends ToolListings {
   schemaOf(offer: Offer, tool: string): object | null;
   /** Names of all tool services, in order. */
   services(): readonly string[];
+  /** When the first of its offers was made; epoch milliseconds. Infinity where there is no such service. */
+  since(service: string): number;
   /** null where there is no such service. */
   service(name: string): ServiceListing | null;
   /** The tools that say most of the query's words, best first. The same query on the same tools gives the same, in the same order. */
@@ -191,6 +193,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
       sync();
       return names;
     },
+    since: (name) => Math.min(...(groups.get(name) ?? []).map(({ createdAt }) => createdAt)),
     service,
     find(query, { limit, services }) {
       sync();

@@ -170,6 +170,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     tasks: NO_TASKS,
     receiptOf: () => Promise.resolve(null),
     onUnseen: () => {},
+    onShared: () => {},
     present: () => true,
     payments: NO_PAYMENTS,
     config: {

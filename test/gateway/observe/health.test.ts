@@ -21,22 +21,30 @@ describe('health', () => {
 
   it('is ready, then is not from one request to the next', async () => {
     let ready = true;
-    const url = await serve(() => ({ ready, checks: { database: ready ? 'ok' : 'unreachable' } }));
+    const url = await serve(() => ({ ready, checks: { gateway: 'ok', database: ready ? 'ok' : 'cannot be reached' } }));
     const first = await fetch(`${url}/health/ready`);
-    expect([first.status, await first.json()]).toEqual([200, { status: 'ok', checks: { database: 'ok' } }]);
+    expect([first.status, await first.json()]).toEqual([200, { status: 'ok', checks: { gateway: 'ok', database: 'ok' } }]);
     ready = false;
     const second = await fetch(`${url}/health/ready`);
-    expect([second.status, await second.json()]).toEqual([503, { status: 'unavailable', checks: { database: 'unreachable' } }]);
+    expect([second.status, await second.json()]).toEqual([
+      503,
+      { status: 'unavailable', message: 'The database cannot be reached', checks: { gateway: 'ok', database: 'cannot be reached' } },
+    ]);
     expect(second.headers.get('cache-control')).toBe('no-store');
   });
 
   it('is not ready while the check does not answer, or fails', async () => {
     const silent = await serve(() => new Promise<never>(() => {}), 30);
-    expect((await fetch(`${silent}/health/ready`)).status).toBe(503);
+    const late = await fetch(`${silent}/health/ready`);
+    expect([late.status, await late.json()]).toMatchObject([503, { message: 'The gateway did not finish its checks within 30 ms' }]);
     await close();
     const failing = await serve(() => Promise.reject(new Error('password of the database')));
     const response = await fetch(`${failing}/health/ready`);
     expect(response.status).toBe(503);
-    expect(await response.text()).not.toContain('password');
+    expect(await response.json()).toEqual({
+      status: 'unavailable',
+      message: 'The gateway could not check itself',
+      checks: { gateway: 'could not check itself' },
+    });
   });
 });

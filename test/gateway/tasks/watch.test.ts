@@ -124,7 +124,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     const held: (() => void)[] = [];
     let hold = true;
     const looks = countLooks(() => (hold ? new Promise<Sight>((resolve) => held.push(() => resolve(completed))) : completed));
-    startWatch(one, clock, looks.look);
+    startWatch(one, clock, looks.look, { slowMs: 60_000 });
     clock.now += 2_000;
     await looks.reached(16);
     expect(looks.looked).toHaveLength(16);
@@ -132,6 +132,31 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     for (const go of held) go();
     await vi.waitFor(() => expect(looks.looked).toHaveLength(60), { timeout: 10_000 });
     expect(looks.most).toEqual({ all: 16, offer: 4, task: 1 });
+  });
+
+  it('has places for others however many offers hang, each with many tasks that are due before', async () => {
+    const { one, clock } = await tasksWorld(engine);
+    for (let n = 0; n < 20; n++)
+      await Promise.all(Array.from({ length: 10 }, (_, i) => one.tasks.begin(newTask(`hangs-${n}-${i}`, { offerId: `hanging-${n}` }), null)));
+    clock.now += 1;
+    for (let n = 0; n < 3; n++) await one.tasks.begin(newTask(`good-${n}`, { offerId: 'good' }), null);
+    const ended: string[] = [];
+    const looks = countLooks(({ taskId, offerId }, signal) => {
+      if (offerId === 'good') return completed;
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          ended.push(taskId);
+          resolve(null);
+        });
+      });
+    });
+    const watch = startWatch(one, clock, looks.look, { slowMs: 10 });
+    clock.now += 2_000;
+    await vi.waitFor(() => expect(one.ended).toHaveLength(3), { timeout: 8_000 });
+    expect(looks.most.offer).toBe(4);
+    // All hang, each with as many as one offer may have: more than may be slow at once, so that some were ended.
+    await vi.waitFor(() => expect(ended.length).toBeGreaterThanOrEqual(16), { timeout: 8_000 });
+    await watch.close();
   });
 
   it('never looks at a task from two gateways at once', async () => {

@@ -46,7 +46,7 @@ test('the lists of all services are one, by names of the aggregate, as every cli
   const templates = resultOf(aggregate.list('resources/templates/list', null, scope, true));
   expect(namesIn(templates['resourceTemplates'], 'uriTemplate')).toEqual(['acme--files+file:///{path}']);
   const prompts = resultOf(aggregate.list('prompts/list', null, scope, true));
-  expect(namesIn(prompts['prompts'])).toEqual([expect.stringMatching(/^acme_files__tidy_up_[0-9a-f]{6}$/)]);
+  expect(namesIn(prompts['prompts'])).toEqual([expect.stringMatching(/^acme_files__tidy_up_[0-9][0-9a-z]{12}$/)]);
 
   for (const [schema, result] of [
     [ListToolsResultSchema, tools],

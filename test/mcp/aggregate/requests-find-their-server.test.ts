@@ -24,7 +24,7 @@ test('a name is that of the service, and everything else in the message stays as
   const { aggregate, resolve } = await start();
   const [read] = aggregate.scope(ANYONE, null).services;
   expect(read).toBe('acme/files');
-  const exposed = /acme_files__read_file_[0-9a-f]{6}/.exec(
+  const exposed = /acme_files__read_file_[0-9][0-9a-z]{12}/.exec(
     JSON.stringify(aggregate.list('tools/list', null, aggregate.scope(ANYONE, null), false)),
   )![0];
   const params = (name: string) =>
@@ -40,12 +40,15 @@ test('a tool is called by its name of before as well: clients store names', asyn
   const { resolve } = await start();
   const to = (name: string) => ({ kind: 'service', service: 'acme/files', text: request('tools/call', { name }).text });
   for (const name of ['acme--files__write', 'acme_files__write']) expect(resolve('tools/call', { name })).toEqual(to('write'));
+  expect(resolve('tools/call', { name: 'acme--files__read.file' })).toEqual(to('read.file'));
   expect(resolve('tools/call', { name: 'acme--files__no_such_thing' })).toMatchObject({ kind: 'refused' });
+  // Its digest had 24 bits, which another name can be made to have.
+  expect(resolve('tools/call', { name: 'acme_files__read_file_0ab2bb' })).toMatchObject({ kind: 'refused' });
 });
 
 test('prompts, resources, subscriptions and completions are those of their service', async () => {
   const { aggregate, resolve } = await start();
-  const prompt = /acme_files__tidy_up_[0-9a-f]{6}/.exec(
+  const prompt = /acme_files__tidy_up_[0-9][0-9a-z]{12}/.exec(
     JSON.stringify(aggregate.list('prompts/list', null, aggregate.scope(ANYONE, null), false)),
   )![0];
   const to = (method: string, params: object) => ({ kind: 'service', service: 'acme/files', text: request(method, params).text });

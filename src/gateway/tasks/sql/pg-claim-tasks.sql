@@ -2,7 +2,7 @@
 WITH due AS MATERIALIZED (
   SELECT primitive AS due_primitive, task_id AS due_id, service AS due_service, offer_id AS due_offer, next_look_at AS due_at
   FROM tasks
-  WHERE open = 1 AND next_look_at <= $1 AND claimed_until <= $1 AND offer_id NOT IN ($5, $6, $7)
+  WHERE open = 1 AND next_look_at <= $1 AND claimed_until <= $1 AND offer_id NOT IN (SELECT json_array_elements_text($5::json))
   ORDER BY next_look_at LIMIT 64
   FOR UPDATE SKIP LOCKED
 ), chosen AS (

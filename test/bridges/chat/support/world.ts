@@ -183,6 +183,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     tasks: NO_TASKS,
     receiptOf: () => Promise.resolve(null),
     onUnseen: () => {},
+    onShared: () => {},
     present,
     random: Math.random,
     onUnlisted: () => {},
