@@ -129,6 +129,8 @@ async function rulesOf(
       const exists = needsNoMaking(account) || (await consumers.find(account)) !== null || (await ledger.balance(escrowOf(account))) !== null;
       return exists ? account : null;
     },
+    // The terms say the name as the ledger has it. Of a contract wallet it could be read as that of an ordinary one.
+    namesAnother: (memo, account) => memo !== account && (parseAccountId(memo.trim()) ?? account) !== account,
     now,
   };
 }

@@ -10,6 +10,7 @@ import {
   type Identity,
   type KeptTasks,
   type Logger,
+  type Look,
   type Metrics,
   type Offer,
   type ProviderFlag,
@@ -86,13 +87,16 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
     onError,
     onLost: (lost) => logger.info({ ...lost }, 'a webhook was given up'),
   });
-  const push = createPush({ webhooks, tasks, catalog, allowPrivate, publicUrl: config.publicUrl, secret, limits: config.limits, now, onError });
+  let lookAtAgent: Look | undefined;
+  const look: Look = async (task, signal) => (await lookAtAgent?.(task, signal)) ?? null;
+  const push = createPush({ webhooks, tasks, catalog, allowPrivate, publicUrl: config.publicUrl, look, secret, limits: config.limits, now, onError });
   return {
     tasks,
     push,
     close: () => webhooks.close(),
-    watch: (looks) =>
-      createTaskWatch({
+    watch(looks) {
+      lookAtAgent = looks.agent;
+      return createTaskWatch({
         database,
         tasks,
         looks,
@@ -107,6 +111,7 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
         retentionMs: config.tasks.retentionMs,
         alone: database.engine === 'sqlite',
         onError: (error) => logger.warn({ err: error }, 'the tasks that go on cannot be looked at; it is tried again'),
-      }),
+      });
+    },
   };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   measuredUse,
+  ONE_CALL,
   ownerOf,
   UpstreamFailure,
   type Call,
@@ -8,8 +9,9 @@ import {
   type Offer,
   type ReplyEnd,
   type Tasks,
+  type MeasuredWork,
+  type ReportedUsage,
   type TaskKey,
-  type Usage,
 } from '#gateway';
 import { FREE, usageOf, type A2aTail } from './ending.ts';
 import type { Link } from './link.ts';
@@ -44,8 +46,8 @@ export interface TaskAtCut {
   readonly version: A2aVersion;
   readonly later: boolean;
   readonly covered: boolean;
-  /** Milliseconds since the message was sent. */
-  readonly durationMs: number;
+  /** Of the message. */
+  readonly work: MeasuredWork;
   /** What the agent says of the task that it has canceled; null where it says nothing. */
   readonly canceled: A2aEvent | null;
 }
@@ -55,7 +57,7 @@ export interface TaskAtCut {
  * agent charges nothing more. Where somebody else has seen its end, that counts.
  */
 export async function cutTask({ tasks, notify, onError }: CutTaskDeps, at: TaskAtCut, { reason, failure }: TaskCut): Promise<ReplyEnd> {
-  const { call, offer, link, key, contextId, version, later, covered, canceled, durationMs } = at;
+  const { call, offer, link, key, contextId, version, later, covered, canceled, work } = at;
   const large = failure instanceof UpstreamFailure && failure.tooLarge ? failure : null;
   const before = await tasks.find(key, ownerOf(call.caller)).catch(() => null);
   const gave = at.gave || large !== null || canceled?.output === true || before?.output === true;
@@ -72,16 +74,24 @@ export async function cutTask({ tasks, notify, onError }: CutTaskDeps, at: TaskA
 
   const reported = canceled?.usage;
   const unreported = reported === undefined || reported === null;
-  const used: Usage | null =
-    unreported && large !== null && !later ? measuredUse(large, durationMs) : usageOf(offer, unreported ? undefined : reported, true).usage;
-  const sight = { state: 'canceled', end: 'cut', output: gave, snapshot, usageOf: (_call: unknown, first: boolean) => (first ? used : ONE) } as const;
+  const used: ReportedUsage =
+    unreported && large !== null && !later
+      ? { usage: measuredUse(large, work.elapsedMs), flags: [] }
+      : usageOf(offer, unreported ? undefined : reported, true, { ...work, bytesOut: work.bytesOut + (large?.received ?? 0) });
+  const sight = {
+    state: 'canceled',
+    end: 'cut',
+    output: gave,
+    snapshot,
+    usageOf: (_call: unknown, first: boolean) => (first ? used : ONE_CALL),
+  } as const;
   const seen = await tasks.saw(key, sight, covered ? undefined : call.id).catch(onError);
   if (seen && seen.task.state !== 'canceled') return endedElsewhere({ tasks }, call, key);
   notify(key, link, translateEvent('1.0', link.version, event));
   const tail: A2aTail = { text: JSON.stringify(translateEvent('1.0', version, event)), event: readEvent('1.0', event), error: null, cut: null };
   if (!gave) return { ...FREE, finishReason: reason, tail };
   const estimated = large !== null && unreported && offer.priceCap !== null && !later;
-  return { usage: later ? ONE : used, flags: [], outcome: 'cut', estimated, finishReason: reason, tail };
+  return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, tail };
 }
 
 /** The end of a call whose task was ended by somebody else: it is settled by that before this resolves. */
@@ -91,10 +101,8 @@ export async function endedElsewhere({ tasks }: Pick<CutTaskDeps, 'tasks'>, call
   const charged = seen?.settled.some(({ callId, settlement }) => callId === call.id && settlement.charged > 0n) === true;
   const why = `The task is ${state}: ${charged ? 'what it gave until then is charged' : 'nothing is charged'}`;
   const tail: A2aTail = { text: null, event: null, error: null, cut: why };
-  return charged ? { ...FREE, usage: ONE, outcome: 'cut', finishReason: state, tail } : { ...FREE, finishReason: state, tail };
+  return charged ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, tail } : { ...FREE, finishReason: state, tail };
 }
-
-const ONE: Usage = { call: 1n };
 
 const contextOf = (contextId: string | null) => (contextId === null ? {} : { contextId });
 

@@ -1,4 +1,14 @@
-import { measuredUse, readReportedUsage, type Offer, type UpstreamFailure, type ProviderFlag, type ReplyEnd, type Usage } from '#gateway';
+import {
+  heldAgainst,
+  measuredUse,
+  ONE_CALL,
+  readReportedUsage,
+  type MeasuredWork,
+  type Offer,
+  type ReplyEnd,
+  type ReportedUsage,
+  type UpstreamFailure,
+} from '#gateway';
 import { readEvent, type A2aEvent } from './wire/read-result.ts';
 import { isTerminal } from './wire/task-state.ts';
 import { translateEvent } from './wire/translate-result.ts';
@@ -19,29 +29,33 @@ export interface A2aTail {
 export const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
 /**
- * What a message used that is paid: counted once; where the agent is priced by its use, what it reported of that. `cut`: it was stopped, and need not have
- * come to a report.
+ * What a message used that is paid: counted once; where the agent is priced by its use, what it reported of that, held against `work`. `cut`: it was stopped,
+ * and need not have come to a report.
  */
-export function usageOf(
-  { priceCap }: Pick<Offer, 'priceCap'>,
-  reported: unknown,
-  cut: boolean,
-): { readonly usage: Usage | null; readonly flags: readonly ProviderFlag[] } {
+export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, work: MeasuredWork): ReportedUsage {
   const unreported = reported === undefined || reported === null;
-  return priceCap === null || (cut && unreported) ? { usage: { call: 1n }, flags: [] } : readReportedUsage(reported);
+  return offer.priceCap === null || (cut && unreported) ? ONE_CALL : heldAgainst(readReportedUsage(reported), offer, work);
 }
+
+/** What of an offer says how a claim of use is read. */
+export type PricedByUse = Pick<Offer, 'priceCap' | 'endpoint'>;
 
 /**
  * How a call ends whose last event this is: charged where the agent answered or its task is completed, free where the task failed or was rejected, pending
  * where it goes on. One that was canceled is cut: charged where it had given output (`gave`), else free. `later`: the message went on with a task, whose use
  * is charged with its first message.
  */
-export function toEnd(offer: Offer, event: A2aEvent, tail: A2aTail, { later, gave }: { readonly later: boolean; readonly gave: boolean }): ReplyEnd {
+export function toEnd(
+  offer: Offer,
+  event: A2aEvent,
+  tail: A2aTail,
+  { later, gave, work }: { readonly later: boolean; readonly gave: boolean; readonly work: MeasuredWork },
+): ReplyEnd {
   const finishReason = event.kind === 'message' ? 'message' : event.state;
   if (event.kind !== 'message' && !isTerminal(event.state)) return { ...FREE, outcome: 'pending', finishReason, tail };
   const cut = event.state === 'canceled' && gave;
   if (event.kind !== 'message' && event.state !== 'completed' && !cut) return { ...FREE, finishReason, tail };
-  const { usage, flags } = later ? { usage: { call: 1n }, flags: [] } : usageOf(offer, event.usage, cut);
+  const { usage, flags } = later ? ONE_CALL : usageOf(offer, event.usage, cut, work);
   return { usage, flags, outcome: cut ? 'cut' : 'complete', estimated: false, finishReason, tail };
 }
 

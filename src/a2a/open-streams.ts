@@ -1,3 +1,5 @@
+import { UpstreamFailure } from '#gateway';
+
 /** Streams of tasks that go on, so that their clients can be sent away in good order before the gateway stops. */
 export interface OpenStreams {
   /** `leave` is called when they are to end, at once where that has been said. Returns what forgets it. */
@@ -26,3 +28,13 @@ export function createOpenStreams(): OpenStreams {
     },
   };
 }
+
+/** Why a stream ended whose task goes on, for its client. */
+export function whyEnded(error: unknown, signal: AbortSignal): string {
+  const timedOut = error instanceof UpstreamFailure && error.timedOut;
+  const why = signal.aborted ? messageOf(signal.reason) : timedOut ? error.message : null;
+  const what = why === null ? 'The connection to the agent broke off' : `The stream was ended because ${why}`;
+  return `${what}; the task goes on, and tasks/get shows where it stands`;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'its call was stopped');

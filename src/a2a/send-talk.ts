@@ -24,8 +24,9 @@ import { claimContext } from './context-of.ts';
 import { pendingEnd, refusedEnd, toEnd, tooLargeEnd, type A2aTail } from './ending.ts';
 import { askOfTask, cancelAtAgent } from './ask-of-task.ts';
 import { cutTask, endedElsewhere, type TaskCut } from './cut-task.ts';
+import { bytesBehind, bytesOfTask, measureWork, type Measuring } from './measured-work.ts';
 import { chooseLink, type Link } from './link.ts';
-import type { OpenStreams } from './open-streams.ts';
+import { whyEnded, type OpenStreams } from './open-streams.ts';
 import { keyOf, notesOf, sightOf } from './tasks-of-agents.ts';
 import { readEvent, type A2aEvent } from './wire/read-result.ts';
 import { ID_CHARS_MAX } from './wire/read-send.ts';
@@ -104,16 +105,6 @@ const isTooLarge = (error: unknown): error is UpstreamFailure => error instanceo
 /** An agent that says this shows no task, however often it is asked. */
 const UNSHOWN: ReadonlySet<number> = new Set([A2A_ERRORS.MethodNotFound.code, A2A_ERRORS.UnsupportedOperation.code]);
 
-/** Why a stream ends whose task goes on. */
-function whyEnded(error: unknown, signal: AbortSignal): string {
-  const timedOut = error instanceof UpstreamFailure && error.timedOut;
-  const why = signal.aborted ? messageOf(signal.reason) : timedOut ? error.message : null;
-  const what = why === null ? 'The connection to the agent broke off' : `The stream was ended because ${why}`;
-  return `${what}; the task goes on, and tasks/get shows where it stands`;
-}
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'its call was stopped');
-
 const WAIT_MIN_MS = 500;
 const WAIT_MAX_MS = 5_000;
 
@@ -128,6 +119,8 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   /** The task that has ended, with what is to be noted of it once this call is settled, and told then. */
   let ended: { readonly key: TaskKey; readonly sight: NonNullable<ReturnType<typeof sightOf>>; readonly tell: () => void } | null = null;
   let noting: Promise<void> = Promise.resolve();
+  /** Of the attempt that runs. */
+  let measuring: Measuring = measureWork({ priceCap: null }, '');
 
   const note = (except: string | undefined) => {
     if (ended === null) return;
@@ -153,6 +146,8 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         contextId,
         state: state ?? 'submitted',
         notes: notesOf(version, id),
+        askedAt: call!.startedAt,
+        messageBytes: Buffer.byteLength(ask.paramsText),
         ttlMs: deps.taskTtlMs,
       },
       // A task that is at its end with its first message is settled with this call, which its notes name.
@@ -165,13 +160,19 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     return key;
   };
 
-  /** The task has ended with this event. */
-  async function over(offer: Offer, key: TaskKey, event: A2aEvent, tail: A2aTail, tell: () => void = () => {}): Promise<ReplyEnd> {
+  /** The task has ended with this event. `bytes`: of what was heard of it. */
+  async function over(
+    { offer, key }: Pick<Running, 'offer' | 'key'>,
+    event: A2aEvent,
+    tail: A2aTail,
+    bytes: number,
+    tell: () => void = () => {},
+  ): Promise<ReplyEnd> {
     const gave = event.output || (event.state === 'canceled' && (await tasks.find(key, ownerOf(call!.caller)))?.output === true);
-    ended = { key, sight: sightOf(offer, event, gave)!, tell };
+    ended = { key, sight: sightOf(offer, event, gave, bytes)!, tell };
     if (ask.covered) note(undefined);
     if (ask.covered) await noting;
-    return toEnd(offer, event, tail, { later: ask.later, gave });
+    return toEnd(offer, event, tail, { later: ask.later, gave, work: measuring.work(bytes) });
   }
 
   /** The task of a client that has no other way to it, once nothing more is heard of it: it is asked for until it has ended, or waits for its client. */
@@ -189,14 +190,15 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         }
         const { event } = shown;
         text = textOf(link, shown.value);
-        if (isTerminal(event.state)) return await over(offer, key, event, { text, event, error: null, cut: null });
+        if (isTerminal(event.state))
+          return await over(at, event, { text, event, error: null, cut: null }, Math.max(measuring.bytes, Buffer.byteLength(text)));
         if (event.state !== at.state || (event.output && !at.gave)) {
-          const sight = sightOf(offer, event, at.gave);
+          const sight = sightOf(offer, event, at.gave, measuring.bytes);
           const seen = sight && (await tasks.saw(key, sight));
           if (seen?.task.live === false) return await endedElsewhere(deps, call!, key);
         }
         heard(at, event);
-        if (isInterrupted(event.state)) return toEnd(offer, event, { text, event, error: null, cut: null }, { later: ask.later, gave: at.gave });
+        if (isInterrupted(event.state)) return toEnd(offer, event, { text, event, error: null, cut: null }, sofar(at.gave));
         if (!event.output) continue;
       } catch (error) {
         if (ending.aborted || isTooLarge(error)) throw error;
@@ -207,6 +209,8 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       yield Buffer.from(text);
     }
   }
+
+  const sofar = (gave: boolean) => ({ later: ask.later, gave, work: measuring.work() });
 
   const asking = ({ link, key }: Running) => ({
     link,
@@ -227,13 +231,18 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   }
 
   /** The gateway ends the task: nobody hears more of it. */
-  async function cut(at: Running, detached: Send, why: TaskCut, durationMs: number): Promise<ReplyEnd> {
-    const { offer, link, key } = at;
+  async function cut(at: Running, detached: Send, why: TaskCut): Promise<ReplyEnd> {
+    const { link } = at;
     const ended = await cancelAtAgent({ ...asking(at), send: detached });
     if (ended !== null && ended.event.state !== 'canceled' && why.reason !== 'too_large')
-      return over(offer, key, ended.event, { text: textOf(link, ended.value), event: ended.event, error: null, cut: null });
+      return over(
+        at,
+        ended.event,
+        { text: textOf(link, ended.value), event: ended.event, error: null, cut: null },
+        Math.max(measuring.bytes, Buffer.byteLength(JSON.stringify(ended.value))),
+      );
     const { version, later, covered } = ask;
-    return cutTask(deps, { ...at, call: call!, version, later, covered, durationMs, canceled: ended?.event ?? null }, why);
+    return cutTask(deps, { ...at, call: call!, version, later, covered, work: measuring.work(), canceled: ended?.event ?? null }, why);
   }
 
   /** The task goes on, and its lock stays, also where it cannot be noted who is to be told of it. */
@@ -266,7 +275,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     /** Whoever called hears of the task. */
     let told = false;
     let forget = () => {};
-    const beganAt = performance.now();
+    measuring = measureWork(offer, ask.paramsText);
     const stopping = new AbortController();
     const ending = AbortSignal.any([signal, stopping.signal]);
     const listening: { place: ListenPlace | null } = { place: null };
@@ -307,6 +316,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
             if (ask.waits) break;
             return pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
           }
+          measuring.hear(said.text);
           const event = readEvent(link.version, said.value);
           if (event === null) throw broken('the agent answered with neither a message nor a task', reply.status);
           const text =
@@ -314,7 +324,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
               ? said.text
               : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
           const tail: A2aTail = { text, event, error: null, cut: null };
-          if (event.kind === 'message') return toEnd(offer, event, tail, { later: ask.later, gave: true });
+          if (event.kind === 'message') return toEnd(offer, event, tail, sofar(true));
           const first: boolean = at === null;
           if (at === null) {
             const key = await begin(offer, link.version, event);
@@ -323,7 +333,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
           } else if (event.taskId !== at.key.taskId) throw broken('the agent speaks of another task than before', reply.status);
           const moved = event.state !== null && event.state !== at.state && !first;
           if (!isTerminal(event.state) && (moved || (event.output && !at.gave))) {
-            const sight = sightOf(offer, event, at.gave);
+            const sight = sightOf(offer, event, at.gave, measuring.bytes);
             const seen = sight && (await tasks.saw(at.key, sight));
             // It was ended at another door, and nothing that it gives after that would be paid. What is completed, its client is to have.
             if (seen?.task.live === false && !(ask.waits && seen.task.state === 'completed'))
@@ -332,13 +342,15 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
           heard(at, event);
           told = true;
           if (ask.left?.aborted) unread(exchange);
-          const { key } = at;
-          const tell = () => deps.notify(key, link, said.value);
-          if (isTerminal(event.state)) return await over(offer, key, event, tail, tell);
+          const current: Running = at;
+          const tell = () => deps.notify(current.key, link, said.value);
+          if (isTerminal(event.state)) {
+            const bytes = await bytesBehind(offer, event, measuring.bytes, () => bytesOfTask({ ...asking(current), send }));
+            return await over(current, event, tail, bytes, tell);
+          }
           tell();
           if (unkept !== null) return pendingEnd({ cut: unkept });
-          if (operation === 'send' && (!ask.waits || isInterrupted(event.state)))
-            return toEnd(offer, event, tail, { later: ask.later, gave: at.gave });
+          if (operation === 'send' && (!ask.waits || isInterrupted(event.state))) return toEnd(offer, event, tail, sofar(at.gave));
           yield Buffer.from(text);
         }
         if (at === null) throw broken('the agent ended its answer before it said anything', reply.status);
@@ -350,14 +362,13 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       if (ask.waits && !isInterrupted(at!.state)) return yield* wait(at!, send, ending);
       return pendingEnd({});
     } catch (error) {
-      const durationMs = performance.now() - beganAt;
       if (at === null && isTooLarge(error))
-        return tooLargeEnd(offer, ask.version, { callId: call!.id, contextId: ask.contextId, later: ask.later }, error, durationMs);
+        return tooLargeEnd(offer, ask.version, { callId: call!.id, contextId: ask.contextId, later: ask.later }, error, measuring.work().elapsedMs);
       if (!told) throw onceOnly(error);
-      if (isTooLarge(error)) return await cut(at!, detached, { reason: 'too_large', failure: error }, durationMs);
+      if (isTooLarge(error)) return await cut(at!, detached, { reason: 'too_large', failure: error });
       if (ask.waits && !isInterrupted(at!.state)) {
         const reason = signal.aborted ? 'timeout' : stopping.signal.aborted ? 'shutdown' : 'gave_up';
-        return await cut(at!, detached, { reason, failure: ending.aborted ? (ending.reason as Error) : (error as Error) }, durationMs);
+        return await cut(at!, detached, { reason, failure: ending.aborted ? (ending.reason as Error) : (error as Error) });
       }
       return pendingEnd({ cut: deps.streams.ended ? null : whyEnded(error, signal) });
     } finally {

@@ -5,6 +5,7 @@ import type { Ask } from './ask.ts';
 import type { Cards } from './cards/card-cache.ts';
 import { refusedEnd, type A2aTail } from './ending.ts';
 import { chooseLink, type Link } from './link.ts';
+import { bytesBehind, bytesOfTask, measureWork } from './measured-work.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { withTaskCost } from './metadata.ts';
 import { beganBy, keyOf, sightOf, versionIn } from './tasks-of-agents.ts';
@@ -47,6 +48,7 @@ export function createTaskTalk(
     const key = keyOf(service, taskId);
     const streams = isStreaming(operation);
     let gave = output;
+    const heard = measureWork(offer, '');
     let told = false;
     const began = beganBy({ notes, taskId });
     /** With what the task has cost by then. A stream tells it at its beginning and at its end. */
@@ -72,7 +74,9 @@ export function createTaskTalk(
         }
         const event = readEvent(link.version, said.value);
         if (event === null || event.kind === 'message' || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);
-        const sight = live ? sightOf(offer, event, gave) : null;
+        heard.hear(said.text);
+        const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };
+        const sight = live ? sightOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking))) : null;
         if (sight) await tasks.saw(key, sight);
         gave ||= event.output;
         if (live) notify(key, link, said.value);

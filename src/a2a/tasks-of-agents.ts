@@ -1,5 +1,5 @@
-import { type Offer, type Sight, type Task, type TaskCall, type TaskKey, type Usage } from '#gateway';
-import { usageOf } from './ending.ts';
+import { ONE_CALL, type Sight, type Task, type TaskKey } from '#gateway';
+import { usageOf, type PricedByUse } from './ending.ts';
 import type { A2aEvent } from './wire/read-result.ts';
 import { isTerminal, type TaskState } from './wire/task-state.ts';
 import type { A2aVersion } from './wire/version.ts';
@@ -26,8 +26,11 @@ export function beganBy({ notes, taskId }: Pick<Task, 'notes' | 'taskId'>): stri
 
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });
 
-/** What an event says of its task; null for one that says nothing new of where it stands. `gave`: it is known that the task has given output. */
-export function sightOf(offer: Pick<Offer, 'priceCap'>, { state: said, contextId, usage, output }: A2aEvent, gave: boolean): Sight | null {
+/**
+ * What an event says of its task; null for one that says nothing new of where it stands. `gave`: it is known that the task has given output. `bytes`: of what was
+ * heard of the task, where the event is its end.
+ */
+export function sightOf(offer: PricedByUse, { state: said, contextId, usage, output }: A2aEvent, gave: boolean, bytes: number): Sight | null {
   const state = said === 'unknown' ? null : said;
   if (state === null && (gave || !output)) return null;
   const end = endOf(state);
@@ -35,9 +38,10 @@ export function sightOf(offer: Pick<Offer, 'priceCap'>, { state: said, contextId
     state,
     end,
     output,
+    bytes,
     ...(contextId === null ? {} : { contextId }),
     // What a task used is told once, and charged with its first message.
-    usageOf: (_call: TaskCall, first: boolean): Usage | null => (first ? usageOf(offer, usage, end === 'cut').usage : { call: 1n }),
+    usageOf: (_call, first, work) => (first ? usageOf(offer, usage, end === 'cut', work) : ONE_CALL),
   };
 }
 

@@ -177,6 +177,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         // What the provider delivered is paid, and it is blamed for nothing. Where that is nothing, only who left by himself is not told of a failure.
         if (end !== null && (end.outcome !== 'free' || signal.aborted)) {
           health.notProbed(offer, account);
+          flag(offer, end);
           yield toEndFrame(candidate, end, {
             attempt,
             firstByteMs: firstByteAt ? firstByteAt - startedAt : 0,

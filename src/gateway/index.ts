@@ -27,7 +27,7 @@ export * from './reply/reply-memory.ts';
 export * from './reply/keep-alive.ts';
 export * from './reply/reply-sink.ts';
 export * from './server.ts';
-export { readReportedUsage, type ReportedUsage } from './reported-usage.ts';
+export { heldAgainst, ONE_CALL, readReportedUsage, type MeasuredWork, type ReportedUsage } from './reported-usage.ts';
 export * from './request-id.ts';
 export { createSeals, type Seals } from './seal.ts';
 export * from './observe/index.ts';

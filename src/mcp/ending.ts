@@ -1,15 +1,17 @@
 import {
   isObject,
+  heldAgainst,
   measuredUse,
+  ONE_CALL,
   readReportedUsage,
+  type MeasuredWork,
   type Offer,
-  type ProviderFlag,
   type ReplyEnd,
+  type ReportedUsage,
   type RequestMessage,
   type ResponseMessage,
   resultText,
   UpstreamFailure,
-  type Usage,
 } from '#gateway';
 import { hasOwnPrice } from './tool-price.ts';
 import type { McpTail, Turn } from './turn.ts';
@@ -82,8 +84,19 @@ const unusable = (what: string, status: number) => new UpstreamFailure(what, { s
 
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 
+/** Whether what a call of a tool costs is for its server to say. */
+const isByUse = (offer: Offer, tool: unknown): boolean => offer.priceCap !== null && !hasOwnPrice(offer, tool);
+
 /** One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and told of the provider. */
-export function usageOf(offer: Offer, tool: unknown, meta: unknown): { usage: Usage | null; flags: readonly ProviderFlag[] } {
-  if (offer.priceCap === null || hasOwnPrice(offer, tool)) return { usage: { call: 1n }, flags: [] };
+export function usageOf(offer: Offer, tool: unknown, meta: unknown): ReportedUsage {
+  if (!isByUse(offer, tool)) return ONE_CALL;
   return readReportedUsage((meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META]);
+}
+
+/** The end of a `tools/call` whose server says what it used, held against what was seen of the call. `beganAt`: when its first round was sent; epoch milliseconds. */
+export function heldToMeasure(end: ReplyEnd, { message }: Turn, offer: Offer, elapsedMs: number): ReplyEnd {
+  if (end.usage === null || end.outcome !== 'complete' || !isByUse(offer, message.params?.['name'])) return end;
+  const { text } = end.tail as McpTail;
+  const work: MeasuredWork = { elapsedMs, bytesIn: Buffer.byteLength(message.text), bytesOut: Buffer.byteLength(text) };
+  return { ...end, ...heldAgainst(end, offer, work) };
 }

@@ -11,7 +11,7 @@ import {
   splice,
   UpstreamFailure,
 } from '#gateway';
-import { TASK, tooLargeEnd } from './ending.ts';
+import { heldToMeasure, TASK, tooLargeEnd } from './ending.ts';
 import { paramHeaderFault } from './param-headers.ts';
 import { ERROR, modernStatusOf } from './revisions.ts';
 import type { Servers } from './servers.ts';
@@ -48,13 +48,15 @@ export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: 
       const facts = await servers.facts(offer, send, signal, turn.session?.era);
       let end: ReplyEnd;
       const beganAt = performance.now();
+      const askedAt = turn.continued?.askedAt ?? call!.startedAt;
       try {
-        end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal });
+        end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal, askedAt });
         if (message.method === 'tools/call' && end.finishReason === TASK) {
           if (client !== 'modern' || facts.era !== 'modern' || !declaresTasks(turn.capabilities))
             throw broken('the provider answered with a task, which the client did not say that it takes', null);
-          return await keepTask(keeping, turn, offer, call!, end);
+          return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
         }
+        end = heldToMeasure(end, turn, offer, call!.startedAt - askedAt + performance.now() - beganAt);
       } catch (error) {
         if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
           return tooLargeEnd(turn, offer, error, performance.now() - beganAt);

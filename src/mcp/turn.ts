@@ -36,6 +36,8 @@ export interface Continued {
   readonly state: string | null;
   /** Where a legacy server's call is held; null for a modern server. */
   readonly held: string | null;
+  /** When its first round was sent; epoch milliseconds. Absent in states that an earlier version sealed. */
+  readonly askedAt?: number;
 }
 
 /** `modern` has no sessions (2026-07-28), `legacy` is everything before it. */
@@ -62,6 +64,8 @@ export interface Place {
   readonly detached: Send;
   /** Aborts when the call is over before its end: nobody waits any more. */
   readonly signal: AbortSignal;
+  /** When the first round of the call was sent; epoch milliseconds. Absent where nothing is charged. */
+  readonly askedAt?: number;
 }
 
 /**

@@ -98,7 +98,7 @@ const CLAIM_BEHIND_MAX = 2;
 
 /**
  * What a reply that was cut used. A claim in the middle of a stream may be of its beginning: some servers send zeros, or the prompt alone, until the end.
- * Such a claim is not below what was delivered. `estimated`: measured, at least in part.
+ * Such a claim is not below what was delivered; one of nothing at all is flagged. `estimated`: measured, at least in part.
  */
 export function cutUsage(claim: unknown, bounds: UsageBounds, output: Output): ChatUsage & { readonly estimated: boolean } {
   const claimed = readUsage(claim, bounds, output);
@@ -109,7 +109,9 @@ export function cutUsage(claim: unknown, bounds: UsageBounds, output: Output): C
   if (BigInt(completion) <= said * BigInt(CLAIM_BEHIND_MAX)) return { ...claimed, estimated: false };
   const promptTokens = saidPrompt > 0n ? Number(saidPrompt) : prompt;
   const tokens = Math.max(Number(said), completion);
-  return { usage: toUsage(promptTokens, tokens, bounds.size), flags: claimed.flags, shown: shownMeasured(promptTokens, tokens), estimated: true };
+  // A request has a prompt, whatever came of it.
+  const flags = saidPrompt === 0n && said === 0n ? IMPLAUSIBLE : claimed.flags;
+  return { usage: toUsage(promptTokens, tokens, bounds.size), flags, shown: shownMeasured(promptTokens, tokens), estimated: true };
 }
 
 /** Completion tokens of a valid claim; null when there is none. */

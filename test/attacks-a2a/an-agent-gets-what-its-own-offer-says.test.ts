@@ -11,7 +11,7 @@ test('a task that ends late costs at most the cap of its own provider, whatever 
   const metered =
     (id: string) =>
     ({ result, request }: RawExchange) => {
-      const usage = { metadata: { 'tollgate/usage': { prompt: 10_000_000 } } };
+      const usage = { metadata: { 'tollgate/usage': { prompt: 20_000 }, notes: 'x'.repeat(20_000) } };
       const { task } = taskResult(id, state, state === 'COMPLETED' ? usage : {});
       result(request.method === 'SendMessage' ? { task } : task);
     };

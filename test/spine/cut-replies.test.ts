@@ -71,6 +71,14 @@ async function uptime(): Promise<number | null> {
   return data.find(({ name }) => name === 'Long')!.uptime;
 }
 
+/** Claims that were held against the provider so far. */
+async function implausible(): Promise<number> {
+  const { data } = (await (await spine.get('/models/test/long/endpoints')).json()) as {
+    readonly data: { readonly endpoints: readonly { readonly flags: Readonly<Record<string, number>> }[] };
+  };
+  return data.endpoints[0]!.flags['usage_implausible'] ?? 0;
+}
+
 test('a stream that the clock ends costs what came, and whoever reads fast is told why in its last frame', async () => {
   answer = (response) => goOn(beginStream(response), word, word);
   const before = await spine.balance();
@@ -194,10 +202,19 @@ test.each([
   const { text, generation } = await call(true);
   const words = text.split(WORD).length - 1;
   expect(words).toBeGreaterThan(3);
-  expect(generation).toMatchObject({ outcome: 'cut', estimated: true, tokens_completion: words * 2 });
+  expect(generation).toMatchObject({
+    outcome: 'cut',
+    estimated: true,
+    tokens_completion: words * 2,
+    flags: prompt === null ? ['usage_implausible'] : [],
+  });
   if (prompt !== null) expect(generation.tokens_prompt).toBe(prompt);
   else expect(generation.tokens_prompt).toBeGreaterThan(0);
   expect(generation.cost_micro_usdc).toBeGreaterThanOrEqual(words * 2);
+});
+
+test('a claim of nothing, of a stream that is cut, is counted for its provider', async () => {
+  expect(await implausible()).toBe(1);
 });
 
 test('a running claim of an honest provider is what is charged', async () => {

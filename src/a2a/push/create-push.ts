@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { Catalog, JsonLimits, TaskKey, Tasks, Webhooks } from '#gateway';
+import type { Catalog, JsonLimits, Look, TaskKey, Tasks, Webhooks } from '#gateway';
 import { taskMoney } from '../metadata.ts';
 import type { Push } from '../push-door.ts';
 import { beganBy } from '../tasks-of-agents.ts';
@@ -16,6 +16,8 @@ export interface CreatePushOptions {
   /** Whether clients' receivers may be on this machine and its networks, and without TLS. */
   readonly allowPrivate: boolean;
   readonly publicUrl: string | null;
+  /** Looks at a task at its agent. */
+  readonly look: Look;
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;
   readonly limits: JsonLimits;
@@ -29,7 +31,7 @@ export interface PushNotifications extends Push {
   readonly routes: FastifyPluginAsync;
 }
 
-export function createPush({ webhooks, tasks, catalog, allowPrivate, limits, onError, ...own }: CreatePushOptions): PushNotifications {
+export function createPush({ webhooks, tasks, catalog, allowPrivate, limits, look, onError, ...own }: CreatePushOptions): PushNotifications {
   const addresses = createOwnAddresses(own);
   const generationOf = async (key: TaskKey) => taskMoney(null, await tasks.costOf(key, beganBy)).generation;
   const notify = createPushRelay({ webhooks, generationOf, onError });
@@ -38,6 +40,6 @@ export function createPush({ webhooks, tasks, catalog, allowPrivate, limits, onE
     ...createPushConfigs({ webhooks, tasks, allowPrivate }),
     notify,
     ownWebhook: ({ id, service }, { account, run }, taskId) => addresses.urlFor({ offerId: id, service, taskId, account, run }),
-    routes: pushRoutes({ addresses, limits, onEvent: createPushedEvents({ tasks, offer, notify }) }),
+    routes: pushRoutes({ addresses, limits, onEvent: createPushedEvents({ tasks, offer, look, notify }) }),
   };
 }

@@ -1,4 +1,6 @@
-import type { Offer, Tasks } from '#gateway';
+import type { Look, Sight, Tasks } from '#gateway';
+import type { PricedByUse } from '../ending.ts';
+import { bytesBehind } from '../measured-work.ts';
 import { withoutMoney } from '../metadata.ts';
 import { sightOf } from '../tasks-of-agents.ts';
 import type { Notify } from './push-relay.ts';
@@ -7,7 +9,9 @@ import type { PushRoutesOptions } from './push-routes.ts';
 export interface PushedEventsOptions {
   readonly tasks: Pick<Tasks, 'find' | 'saw'>;
   /** The offer with this id; null for one that is gone. */
-  readonly offer: (id: string) => Pick<Offer, 'priceCap'> | null;
+  readonly offer: (id: string) => PricedByUse | null;
+  /** Looks at a task at its agent. */
+  readonly look: Look;
   readonly notify: Notify;
 }
 
@@ -15,16 +19,24 @@ export interface PushedEventsOptions {
  * What is done with what an agent tells of a task: an end is noted and settled, then the client's webhooks are told. What it tells of a task that is not its
  * own is unknown, and what it tells again, or after the end, changes nothing.
  */
-export function createPushedEvents({ tasks, offer, notify }: PushedEventsOptions): PushRoutesOptions['onEvent'] {
+export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsOptions): PushRoutesOptions['onEvent'] {
   return async ({ key, address, version, event, value }) => {
     const task = await tasks.find(key, address);
     if (task === null || task.offerId !== address.offerId) return false;
     if (!task.live) return true;
     // Of an offer that is gone it is not known how its use is priced: whoever looks at the task when it is back settles it.
     const own = offer(address.offerId);
-    const sight = own === null ? null : sightOf(own, event, task.output);
+    let sight: Sight | null = null;
+    if (own !== null) {
+      const told = own.priceCap === null ? 0 : Buffer.byteLength(JSON.stringify(value));
+      const shown = async () => (await look(task, AbortSignal.timeout(LOOK_MS)))?.bytes ?? 0;
+      sight = sightOf(own, event, task.output, await bytesBehind(own, event, told, shown));
+    }
     if (sight !== null) await tasks.saw(key, sight);
     notify(key, { version }, withoutMoney(value));
     return true;
   };
 }
+
+/** The agent waits for the answer to its notification. */
+const LOOK_MS = 3_000;

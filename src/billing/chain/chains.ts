@@ -37,6 +37,8 @@ export interface ChainsOptions {
   readonly background?: boolean;
   /** The account that a memo names, where there is one. */
   readonly accountOfMemo: (memo: string) => Promise<string | null>;
+  /** Whether a memo has the name of another account than this one, be it known or not. */
+  readonly namesAnother: (memo: string, account: string) => boolean;
   /** Told of what somebody should look at. */
   readonly onProblem: (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
   /** A chain answers, or not any more; `error` says why. */
@@ -97,7 +99,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     policyOf,
     waitMs: options.waitMs,
     recall: (account, reason) => withdrawals.recall(escrowOf(account), reason),
-    accountOfMemo: options.accountOfMemo,
+    namesAnother: options.namesAnother,
     attribute: (event, network) => attribute(event, network),
     onProblem,
     now,

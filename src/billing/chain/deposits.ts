@@ -27,8 +27,8 @@ export interface DepositsOptions {
   readonly waitMs: number;
   /** Gives back what is to be paid out to an account and not signed yet. */
   readonly recall: (account: string, reason: string) => Promise<void>;
-  /** The account that a memo names, where there is one. */
-  readonly accountOfMemo: (memo: string) => Promise<string | null>;
+  /** Whether a memo has the name of another account than this one, be it known or not. */
+  readonly namesAnother: (memo: string, account: string) => boolean;
   /** Who a plain transfer is for: an account that exists, or null. */
   readonly attribute: (event: Incoming, network: string) => Promise<string | null>;
   /** Told of what somebody should look at. */
@@ -263,9 +263,8 @@ export function createDeposits(options: DepositsOptions): Deposits {
       if (deposit === null) {
         const { id, network, payer, amount, memo } = payment;
         // Whoever brings it may say what was asked for, and leave out whom it was for; its payer has signed that.
-        const named = memo === undefined ? null : await options.accountOfMemo(memo);
-        if (named !== null && named !== owner.account)
-          throw new PaymentProblem('payment_verification_failed', `The payment is for account ${named}, not for this one: sign a new one`);
+        if (memo !== undefined && options.namesAnother(memo, owner.account))
+          throw new PaymentProblem('payment_verification_failed', `The payment is for account ${memo}, not for this one: sign a new one`);
         mine = await rows.insert({ id, network, payer, amount, payment, ...owner }, now() + waitMs + CLAIM_MARGIN_MS, OPEN_MAX);
         deposit = await rows.find(id);
         if (deposit === null)

@@ -1,6 +1,7 @@
-import type { Conclude, Ledger, LockRecord, Usage } from '#billing';
+import type { Conclude, Ledger, LockRecord } from '#billing';
 import { loadStatement, type Database, type Value } from '#store';
 import { GatewayError } from '../errors.ts';
+import { ONE_CALL, type MeasuredWork, type ReportedUsage } from '../reported-usage.ts';
 import { endingToText, type Ending } from './ending.ts';
 import { readPageToken, toPageToken } from './page-token.ts';
 import { listCalls, settleCalls } from './settle-calls.ts';
@@ -137,9 +138,20 @@ export function createTasks(options: TasksOptions): KeptTasks {
       const [put, joined, rows, counted] = await database.batch([
         {
           statement: PUT,
-          params: [...own, task.provider, contextOf(task.contextId), stateOf(task.state), task.notes, at, expiresAt, nextLookAt, FIRST_LOOK_MS],
+          params: [
+            ...own,
+            task.provider,
+            contextOf(task.contextId),
+            stateOf(task.state),
+            task.notes,
+            at,
+            expiresAt,
+            nextLookAt,
+            FIRST_LOOK_MS,
+            task.askedAt ?? at,
+          ],
         },
-        { statement: JOIN, params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS] },
+        { statement: JOIN, params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS, task.messageBytes ?? 0] },
         { statement: FIND_TASK, params: keyOf(task) },
         { statement: COUNT_OF_ACCOUNT, params: [account, liveMax] },
         ...(call ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil, call.most ?? null] }] : []),
@@ -207,8 +219,10 @@ export function createTasks(options: TasksOptions): KeptTasks {
         }
         const calls = await listCalls(database, row);
         const outcome = sight.end === 'cut' && !row.output && sight.output !== true ? 'free' : sight.end;
-        const usage = outcome === 'free' ? new Map<string, null>() : usageOfCalls(calls, sight);
-        const ending: Ending = { outcome, reason: seenState, usage };
+        const work = { elapsedMs: Math.max(0, now() - row.askedAt), bytesIn: row.sentBytes, bytesOut: sight.bytes ?? 0 };
+        const used =
+          outcome === 'free' ? new Map<string, ReportedUsage>() : usageOfCalls(calls, sight, work, outcome === 'complete' ? UNREPORTED : UNTOLD);
+        const ending: Ending = { outcome, reason: seenState, used };
         const over = await end(row, { ...sight, state: seenState }, ending, Number.MAX_SAFE_INTEGER, except === undefined ? SETTLE_MS : OWN_RUN_MS);
         if (!over) continue;
         sink.ended?.(toTask(over), false);
@@ -254,8 +268,8 @@ const GAVE_UP = 'gave_up';
 
 /** What was delivered is paid: each message that the task had. What else it used was never told. */
 function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
-  if (!output) return { outcome: 'free', reason: GAVE_UP, usage: new Map() };
-  return { outcome: 'cut', reason: GAVE_UP, usage: new Map(calls.map(({ callId }) => [callId, { call: 1n }])) };
+  if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map() };
+  return { outcome: 'cut', reason: GAVE_UP, used: new Map(calls.map(({ callId }) => [callId, ONE_CALL])) };
 }
 
 /**
@@ -272,9 +286,13 @@ function sees(task: TaskOwner, { account, run }: TaskOwner): boolean {
 const stateOf = (state: string) => (isStorable(state) ? state : UNKNOWN_STATE);
 const contextOf = (contextId: string | null | undefined) => (contextId && isStorable(contextId) ? contextId : null);
 
-function usageOfCalls(calls: readonly TaskCall[], { usageOf }: Sight): Map<string, Usage | null> {
-  return new Map(calls.map(({ callId, price }, index) => [callId, usageOf?.({ callId, price }, index === 0) ?? null]));
+function usageOfCalls(calls: readonly TaskCall[], { usageOf }: Sight, work: MeasuredWork, otherwise: ReportedUsage): Map<string, ReportedUsage> {
+  return new Map(calls.map(({ callId, price }, index) => [callId, usageOf?.({ callId, price }, index === 0, work) ?? otherwise]));
 }
+
+const UNREPORTED: ReportedUsage = { usage: null, flags: ['usage_missing'] };
+/** Who was stopped need not have come to a report. */
+const UNTOLD: ReportedUsage = { usage: null, flags: [] };
 
 async function list(database: Database, { account, run }: TaskOwner, query: TaskQuery): Promise<TaskPage> {
   const { primitive, service, contextId = null, state = null, since = null, after = null } = query;

@@ -4,7 +4,7 @@ import { endingFromText, settlementFromText, settlementToText, type Ending } fro
 import { keyOf, toTask, type TaskRow } from './task-rows.ts';
 import type { TaskCall, TaskKey } from './task.ts';
 import type { TaskSink } from './task-sink.ts';
-import type { ProviderFlag } from '../call.ts';
+import type { ReportedUsage } from '../reported-usage.ts';
 
 /** A call of a task with what is kept of it. */
 export interface CallRow extends TaskCall {
@@ -32,6 +32,7 @@ const CLOSE = loadStatement(import.meta.url, './sql/close-task.sql');
 
 /** Settlements on their way at once, of one task. */
 const WIDTH = 32;
+const NOTHING_USED: ReportedUsage = { usage: null, flags: [] };
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
 /** All calls of a task, in the order in which they were added. */
@@ -78,8 +79,7 @@ export async function settleCalls(
 async function settleCall({ conclude, nameOf, sink }: SettleCallsOptions, task: TaskRow, call: CallRow, ending: Ending): Promise<Settlement> {
   const { callId, price, most = null } = call;
   const { outcome, reason } = ending;
-  const usage = ending.usage.get(callId) ?? null;
-  const flags: readonly ProviderFlag[] = outcome === 'complete' && usage === null ? ['usage_missing'] : [];
+  const { usage, flags } = ending.used.get(callId) ?? NOTHING_USED;
   const providerName = nameOf(task);
   const durationMs = Math.max(0, task.endedAt! - call.createdAt);
   const concluded = await conclude(callId, {

@@ -48,6 +48,8 @@ export function toTaskRow(row: Row): TaskRow {
     notes: text('notes'),
     snapshot: orNull('snapshot'),
     createdAt: number('created_at'),
+    askedAt: row['asked_at'] === null ? number('created_at') : number('asked_at'),
+    sentBytes: number('sent_bytes'),
     updatedAt: number('updated_at'),
     expiresAt: number('expires_at'),
     calls: number('calls'),

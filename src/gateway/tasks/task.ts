@@ -1,5 +1,6 @@
-import type { MicroUsd, Settlement, Usage } from '#billing';
+import type { MicroUsd, Settlement } from '#billing';
 import type { Caller, Primitive } from '../call.ts';
+import type { MeasuredWork, ReportedUsage } from '../reported-usage.ts';
 import type { TaskCost } from './task-cost.ts';
 
 /** A task by the name that its consumer knows it by: the provider made the id, which is unique in its service. */
@@ -35,6 +36,10 @@ export interface Task extends TaskKey, TaskOwner {
   /** The task as it ended, for one that no provider keeps; JSON text, null for those that are asked for at their provider. */
   readonly snapshot: string | null;
   readonly createdAt: number;
+  /** When its first message was sent; epoch milliseconds. */
+  readonly askedAt: number;
+  /** Bytes of all its messages. */
+  readonly sentBytes: number;
   readonly updatedAt: number;
   /** When it is given up, and what is locked for it goes back. Epoch milliseconds. */
   readonly expiresAt: number;
@@ -60,8 +65,10 @@ export interface Sight {
   readonly end: null | 'complete' | 'cut' | 'free';
   /** How long its provider wants to be left alone before the next look; default as the watch has it. Milliseconds. */
   readonly pauseMs?: number;
-  /** What it used, of each of its calls the same or more, as the protocol reads it; asked for only at the end. */
-  readonly usageOf?: (call: TaskCall, first: boolean) => Usage | null;
+  /** Bytes of what was heard of it; default 0. Claims of use are held against them. */
+  readonly bytes?: number;
+  /** What each of its calls used, as the protocol reads it, held against what was measured of the whole task; asked for only at the end. */
+  readonly usageOf?: (call: TaskCall, first: boolean, work: MeasuredWork) => ReportedUsage;
   readonly snapshot?: string | null;
 }
 
@@ -77,6 +84,10 @@ export interface NewTask extends TaskKey, TaskOwner {
   readonly contextId: string | null;
   readonly state: string;
   readonly notes: string;
+  /** When the message was sent that began it; default now. Epoch milliseconds. */
+  readonly askedAt?: number;
+  /** Bytes of the message that begins it, or goes on with it; default 0. */
+  readonly messageBytes?: number;
   /** Milliseconds from now until it is given up. */
   readonly ttlMs: number;
   /** Milliseconds before the first look, where that is to be later than it would be. */

@@ -117,8 +117,10 @@ export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: M
 
   /** The result that asks the client. `heldId`: null where nothing is held, and the next round makes the request anew. */
   function askClient(turn: Turn, place: Place, inputRequests: string, heldId: string | null): ReplyEnd {
-    const { id: price } = priceOfTool(place.offer, turn.message.params?.['name']);
-    const continued: Continued = { callId: turn.callId, offerId: place.offer.id, price, state: null, held: heldId };
+    const { offer, askedAt } = place;
+    const { id: price } = priceOfTool(offer, turn.message.params?.['name']);
+    const since = askedAt === undefined ? {} : { askedAt };
+    const continued: Continued = { callId: turn.callId, offerId: offer.id, price, state: null, held: heldId, ...since };
     const state = JSON.stringify(seals.seal(turn.caller.account, continued));
     const result = `{"resultType":"input_required","inputRequests":${inputRequests},"requestState":${state}}`;
     return endWith(turn, place, turn.toClient(resultText(turn.message.idText, result)));

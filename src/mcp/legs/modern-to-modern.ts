@@ -23,7 +23,7 @@ import { priceOfTool } from '../tool-price.ts';
 import { standardHeaders } from '../param-headers.ts';
 import { withMeta } from '../meta.ts';
 import { META, MODERN, modernStatusOf } from '../revisions.ts';
-import type { Continued, Leg, McpTail, Turn } from '../turn.ts';
+import type { Continued, Leg, McpTail, Place, Turn } from '../turn.ts';
 import { toEvent } from '../to-event.ts';
 
 export interface ModernToModernOptions {
@@ -39,21 +39,28 @@ export interface ModernToModernOptions {
  * spliced: `requestState`, which is sealed, and for a bare client the envelope that it did not write.
  */
 export function createModernToModern({ seals, replyBytesMax, schemaOf, version }: ModernToModernOptions): Leg {
-  return async function* modernToModern(turn, { offer, send }) {
+  return async function* modernToModern(turn, place) {
+    const { send } = place;
     const { message } = turn;
     const listens = message.method === 'subscriptions/listen';
-    const exchange = send({ method: 'POST', path: '', headers: headersOf(turn, offer), body: requestText(turn), ...(listens ? { listens } : {}) });
+    const exchange = send({
+      method: 'POST',
+      path: '',
+      headers: headersOf(turn, place.offer),
+      body: requestText(turn),
+      ...(listens ? { listens } : {}),
+    });
     const reply = await exchange.head;
     if (!hasEvents(reply)) {
       const { message: answer } = await readOne(reply, replyBytesMax);
       if (answer.kind !== 'response') throw unanswered(reply);
-      return endOf(turn, offer, answered(turn, answer), statusOf(reply.status, answer), null);
+      return endOf(turn, place, answered(turn, answer), statusOf(reply.status, answer), null);
     }
     for await (const received of readReply(reply, replyBytesMax)) {
       const { message: answer, eventId } = received;
       if (answer?.kind === 'response') {
         reply.discard();
-        return endOf(turn, offer, answered(turn, answer), statusOf(reply.status, answer), eventId);
+        return endOf(turn, place, answered(turn, answer), statusOf(reply.status, answer), eventId);
       }
       // A request of a server is no part of this revision, and would never be answered.
       // The server does not know whose its tasks are, so its notifications of them are dropped. Clients ask with tasks/get.
@@ -87,17 +94,17 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     return text;
   }
 
-  function endOf(turn: Turn, offer: Offer, response: ResponseMessage, status: number, eventId: string | null): ReplyEnd {
+  function endOf(turn: Turn, place: Place, response: ResponseMessage, status: number, eventId: string | null): ReplyEnd {
     const { result } = response;
     const asks = isObject(result) && result['resultType'] === 'input_required';
-    const sealed = asks ? sealState(seals, turn, offer, result['requestState']) : null;
+    const sealed = asks ? sealState(seals, turn, place, result['requestState']) : null;
     const text = turn.toClient(
       sealed === null
         ? response.text
         : splice(response.text, [withMembers(response.text, response.members.get('result')!, { requestState: sealed })]),
     );
     const tail: McpTail = { text, status, eventId, message: response };
-    return toEnd(turn.message, offer, response, tail);
+    return toEnd(turn.message, place.offer, response, tail);
   }
 }
 
@@ -115,13 +122,14 @@ function withState(text: string, params: Member, { state }: Continued): string {
 }
 
 /** The `requestState` that the client is given, as JSON text: it brings the next round back to this offer, under this call's lock. */
-function sealState(seals: Seals, { caller, callId, message }: Turn, offer: Offer, state: unknown): string {
+function sealState(seals: Seals, { caller, callId, message }: Turn, { offer, askedAt }: Place, state: unknown): string {
   const continued: Continued = {
     callId,
     offerId: offer.id,
     price: priceOfTool(offer, message.params?.['name']).id,
     state: typeof state === 'string' ? state : null,
     held: null,
+    ...(askedAt === undefined ? {} : { askedAt }),
   };
   return JSON.stringify(seals.seal(caller.account, continued));
 }

@@ -43,7 +43,7 @@ export async function askOfTask(
   } catch (failure) {
     if (!(failure instanceof UpstreamFailure) || !failure.tooLarge) throw failure;
     const used = measuredUse(failure, deps.now() - task.createdAt);
-    return { kind: 'large', failure, sight: { state: 'completed', end: 'cut', output: true, usageOf: () => used } };
+    return { kind: 'large', failure, sight: { state: 'completed', end: 'cut', output: true, usageOf: () => ({ usage: used, flags: [] }) } };
   }
   const { response, status } = answer;
   if (response.error !== undefined) {
@@ -55,7 +55,7 @@ export async function askOfTask(
   if (shown === null) throw broken('the provider answered tasks/get with no task', status);
   if (shown.taskId !== taskId) throw broken('the provider answered with another task', status);
   const { tool } = JSON.parse(task.notes) as TaskNotes;
-  const sight = sightOf(offer, tool, shown);
+  const sight = sightOf(offer, tool, shown, Buffer.byteLength(response.text));
   if (sight.end === null) await prolong(deps, task, shown);
   return { kind: 'task', response, status, shown, sight: sight.end === null ? { ...sight, pauseMs: pauseOf(shown.pollMs) } : sight };
 }

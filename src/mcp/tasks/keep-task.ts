@@ -11,6 +11,12 @@ export interface KeepTaskDeps {
   readonly ttlMs: number;
 }
 
+/** The call that a task answers. `askedAt`: when its first round was sent; epoch milliseconds. */
+export interface CallOfTask {
+  readonly call: Call;
+  readonly askedAt: number;
+}
+
 /** What is noted of a task beside its row. */
 export interface TaskNotes {
   /** The tool that was called. */
@@ -21,7 +27,13 @@ export interface TaskNotes {
  * The end of a `tools/call` that was answered with a task, for a client that takes tasks: the lock of the call is kept with the task before the client hears of
  * it. Rejects with UpstreamFailure for a task that is none, or has the id of another one.
  */
-export async function keepTask({ tasks, ttlMs }: KeepTaskDeps, turn: Turn, offer: Offer, call: Call, end: ReplyEnd): Promise<ReplyEnd> {
+export async function keepTask(
+  { tasks, ttlMs }: KeepTaskDeps,
+  turn: Turn,
+  offer: Offer,
+  { call, askedAt }: CallOfTask,
+  end: ReplyEnd,
+): Promise<ReplyEnd> {
   const { text, status, eventId = null, message } = end.tail as McpTail;
   const task = readTask(message?.result);
   if (task === null) throw broken("the provider's task has no status that the protocol knows", status);
@@ -42,6 +54,8 @@ export async function keepTask({ tasks, ttlMs }: KeepTaskDeps, turn: Turn, offer
       contextId: null,
       state: task.state,
       notes: JSON.stringify(notes),
+      askedAt,
+      messageBytes: Buffer.byteLength(turn.message.text),
       ttlMs: lifetimeOf(task.ttlMs, ttlMs),
       pauseMs: pauseOf(task.pollMs),
     },

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type Offer, type Sight } from '#gateway';
+import { heldAgainst, isObject, type JsonObject, type Offer, type Sight } from '#gateway';
 import { usageOf } from '../ending.ts';
 
 const STATES = ['working', 'input_required', 'completed', 'failed', 'cancelled'] as const;
@@ -34,10 +34,16 @@ const countOf = (value: unknown): number | null => (Number.isSafeInteger(value) 
 
 /**
  * What is seen of a task, by the rules of a call that is answered at once: a result is charged, one with `isError`, a failure and a cancelled task are free. Where
- * the tool is priced by its use, what the result reports of that counts.
+ * the tool is priced by its use, what the result reports of that counts. `bytes`: of the answer that shows the task.
  */
-export function sightOf(offer: Offer, tool: string, { state, pollMs, result }: Pick<ServerTask, 'state' | 'pollMs' | 'result'>): Sight {
+export function sightOf(
+  offer: Offer,
+  tool: string,
+  { state, pollMs, result }: Pick<ServerTask, 'state' | 'pollMs' | 'result'>,
+  bytes: number,
+): Sight {
   if (!isEnd(state)) return { state, end: null, ...(pollMs === null ? {} : { pauseMs: pollMs }) };
   if (state !== 'completed' || result === null || result['isError'] === true) return { state, end: 'free' };
-  return { state, end: 'complete', output: true, usageOf: () => usageOf(offer, tool, result['_meta']).usage };
+  const reported = usageOf(offer, tool, result['_meta']);
+  return { state, end: 'complete', output: true, bytes, usageOf: (_call, _first, work) => heldAgainst(reported, offer, work) };
 }

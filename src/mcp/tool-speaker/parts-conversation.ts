@@ -25,15 +25,16 @@ export interface PartsConversationOptions {
 }
 
 /** The conversation of a `tools/call`, in parts: its data frames hold PartsEvents, the tail of its end is a PartsEnd. */
-export function partsConversation({ converse }: Conversation, options: PartsConversationOptions): Conversation {
+export function partsConversation(talk: Conversation, options: PartsConversationOptions): Conversation {
   return {
+    begin: (call) => talk.begin?.(call),
     async *converse(offer, send, signal, detached) {
-      const talk = converse(offer, send, signal, detached);
+      const said = talk.converse(offer, send, signal, detached);
       const reader = createEventReader({ bytesMax: options.bytesMax });
       let over = false;
       try {
         for (;;) {
-          const { done, value } = await talk.next();
+          const { done, value } = await said.next();
           if (done) {
             over = true;
             const { events, end } = ending(value, options);
@@ -44,7 +45,7 @@ export function partsConversation({ converse }: Conversation, options: PartsConv
           if (heard.length > 0) yield Buffer.concat(heard.map(encodePartsEvent));
         }
       } finally {
-        if (!over) await talk.return(NO_END);
+        if (!over) await said.return(NO_END);
       }
     },
   };

@@ -116,7 +116,7 @@ test('a message whose answer is a canceled task with an artifact costs its price
 });
 
 test.each([
-  ['as it reports', { metadata: { 'tollgate/usage': { prompt: 1_000 } } }, 3_000n],
+  ['as it reports', { metadata: { 'tollgate/usage': { prompt: 1_000 }, notes: 'x'.repeat(1_000) } }, 3_000n],
   ['its price for each message, where it reports nothing', {}, 1_000n],
 ])('priced by its use, a task that is canceled after output costs %s', async (_name, report, price) => {
   const taskId = `t-used-${price}`;

@@ -57,6 +57,7 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
     catalog,
     allowPrivate,
     publicUrl,
+    look: async () => null,
     secret: Buffer.alloc(32, 2),
     limits: LIMITS,
     now: () => world.clock.now,

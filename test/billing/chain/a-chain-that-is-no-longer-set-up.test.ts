@@ -32,6 +32,7 @@ test('what was taken for a withdrawal over it and is not signed can be had back'
     watchMs: 1_000,
     compareMs: 1_000,
     accountOfMemo: async () => null,
+    namesAnother: () => false,
     onProblem() {},
     onChange() {},
     now: Date.now,

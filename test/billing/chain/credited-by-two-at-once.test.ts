@@ -42,7 +42,7 @@ test('what one gateway credits for now while another sees it final is final', as
       policyOf: () => ({ confirmations: 1, unfinalMax: 100n }),
       waitMs: 0,
       recall: async () => {},
-      accountOfMemo: async () => null,
+      namesAnother: () => false,
       attribute: async () => null,
       onProblem() {},
       now: Date.now,

@@ -25,7 +25,7 @@ beforeEach(async () => {
     policyOf: () => ({ confirmations: 1, unfinalMax: 0n }),
     waitMs: 0,
     recall: async () => {},
-    accountOfMemo: async () => null,
+    namesAnother: () => false,
     attribute: async () => null,
     onProblem() {},
     now: () => now,

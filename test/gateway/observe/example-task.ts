@@ -16,6 +16,8 @@ export function exampleTask(changes: Partial<Task> = {}): Task {
     notes: '{}',
     snapshot: null,
     createdAt: 1_000,
+    askedAt: 1_000,
+    sentBytes: 100,
     updatedAt: 62_000,
     expiresAt: 90_000,
     ...changes,

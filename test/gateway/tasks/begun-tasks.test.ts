@@ -9,6 +9,8 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
     expect(await one.tasks.begin(newTask('task-1'), call)).toBe('begun');
     const at = clock.now;
     expect(await two.tasks.find(keyOf('task-1'), alice)).toEqual({
+      askedAt: at,
+      sentBytes: 0,
       ...keyOf('task-1'),
       ...alice,
       offerId: 'agent/provider-a:acme/agent',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Usage } from '#billing';
+import type { ReportedUsage } from '#gateway';
 import type { Database } from '#store';
 import type { TaskCall } from '../../../src/gateway/tasks/task.ts';
 import { ENGINES } from '../../support/engines.ts';
@@ -43,10 +43,10 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     const { one, lock, audited } = await tasksWorld(engine);
     const calls = [await lock('call-a'), await lock('call-b'), await lock('call-c')];
     for (const call of calls) await one.tasks.begin(newTask('task-1'), call);
-    const usageOf = ({ callId, price }: TaskCall, first: boolean): Usage => {
+    const usageOf = ({ callId, price }: TaskCall, first: boolean): ReportedUsage => {
       expect(price).toBe(calls[0]!.price);
       expect(first).toBe(callId === 'call-a');
-      return first ? { call: 2n, prompt: 9n } : { call: 0n };
+      return { usage: first ? { call: 2n, prompt: 9n } : { call: 0n }, flags: [] };
     };
     const { settled } = (await one.tasks.saw(keyOf('task-1'), { ...completed, usageOf }))!;
     expect(settled.map(({ callId, settlement }) => [callId, settlement.charged])).toEqual([
@@ -61,7 +61,7 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
   it('cost no more than was locked', async () => {
     const { one, lock, audited } = await tasksWorld(engine);
     await one.tasks.begin(newTask('task-1'), await lock());
-    const { settled } = (await one.tasks.saw(keyOf('task-1'), { ...completed, usageOf: () => ({ call: 10n ** 30n }) }))!;
+    const { settled } = (await one.tasks.saw(keyOf('task-1'), { ...completed, usageOf: () => ({ usage: { call: 10n ** 30n }, flags: [] }) }))!;
     expect(settled[0]!.settlement).toMatchObject({ charged: ESTIMATE });
     expect(one.concluded[0]!.usage).toEqual({ call: 10n ** 30n });
     expect(await one.ledger.find(one.concluded[0]!.call.callId)).toMatchObject({ state: 'settled' });
@@ -72,7 +72,7 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     const { one, lock, money, audited } = await tasksWorld(engine);
     const call = await lock();
     await one.tasks.begin(newTask('task-1'), call);
-    const { settled } = (await one.tasks.saw(keyOf('task-1'), { ...canceled, usageOf: () => ({ call: 1n }) }))!;
+    const { settled } = (await one.tasks.saw(keyOf('task-1'), { ...canceled, usageOf: () => ({ usage: { call: 1n }, flags: [] }) }))!;
     expect(settled).toEqual([{ callId: call.callId, settlement: nothing }]);
     expect(one.concluded).toMatchObject([{ outcome: 'free', usage: null, flags: [] }]);
     expect(await money()).toEqual([FUNDS, 0n, 0n]);
@@ -84,7 +84,7 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     const call = await lock();
     await one.tasks.begin(newTask('task-1'), call);
     clock.now += 1_234;
-    await one.tasks.saw(keyOf('task-1'), { ...completed, usageOf: () => null });
+    await one.tasks.saw(keyOf('task-1'), { ...completed, usageOf: () => ({ usage: null, flags: ['usage_missing'] }) });
     expect(one.concluded).toMatchObject([{ outcome: 'complete', usage: null, flags: ['usage_missing'], providerName: 'Acme', durationMs: 1_234 }]);
     expect(JSON.parse((await one.ledger.find(call.callId))!.detail!)).toEqual({
       service: 'acme/agent',

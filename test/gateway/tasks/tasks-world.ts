@@ -39,8 +39,8 @@ export function newTask(taskId: string, changes: Partial<NewTask> = {}): NewTask
 }
 
 export const working: Sight = { state: 'working', end: null };
-export const completed: Sight = { state: 'completed', end: 'complete', usageOf: () => ({ call: 1n }) };
-export const canceled: Sight = { state: 'canceled', end: 'cut', usageOf: () => ({ call: 1n }) };
+export const completed: Sight = { state: 'completed', end: 'complete', usageOf: () => ({ usage: { call: 1n }, flags: [] }) };
+export const canceled: Sight = { state: 'canceled', end: 'cut', usageOf: () => ({ usage: { call: 1n }, flags: [] }) };
 
 export interface Gateway {
   readonly database: Database;

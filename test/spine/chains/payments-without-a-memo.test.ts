@@ -2,7 +2,7 @@ import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { PaymentPayload, PaymentRequirements } from '#billing';
 import { solanaMoney, type SolanaMoney } from '../../support/chain/money-chain.ts';
-import { budget, build, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
+import { budget, build, pay, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
 import { ask, modelBlock, startSpine, type Spine } from '../../support/spine.ts';
 import { signInHeaders, solanaWallet, type TestWallet } from '../../support/wallets.ts';
 import { CHAINS_TOML, chainToml, LEAST } from './support/chains-spine.ts';
@@ -63,9 +63,13 @@ async function termsFor(headers: Record<string, string>): Promise<PaymentRequire
   return accepts[0]!;
 }
 
+async function payerOf({ address, secret }: TestWallet): Promise<Payer> {
+  return { address: address as Payer['address'], signer: await createKeyPairSignerFromBytes(secret), secret };
+}
+
 /** What a client signs that knows no memo: the transfer alone. */
-async function signed({ address, secret }: TestWallet, accepted: PaymentRequirements): Promise<Record<string, string>> {
-  const payer: Payer = { address: address as Payer['address'], signer: await createKeyPairSignerFromBytes(secret), secret };
+async function signed(wallet: TestWallet, accepted: PaymentRequirements): Promise<Record<string, string>> {
+  const payer = await payerOf(wallet);
   const pays = transfer({ from: payer.address, to: chain.treasury as Payer['address'], amount: BigInt(accepted.amount) });
   const transaction = await build(chain.twin, chain.treasury as Payer['address'], [payer], [...budget(), pays]);
   const payload: PaymentPayload = { x402Version: 2, accepted, payload: { transaction } };
@@ -142,4 +146,38 @@ test('brought by many at once, it is credited to its signer and once', async () 
   expect(await available(mine.account)).toBe(LEAST - calls * COST);
   expect((await available(thief.account)) + (await available(keyed.account))).toBe(0n);
   expect(await chain.balanceOf(mine.address)).toBe(PURSE - LEAST);
+});
+
+test('a payment whose memo names the account of a key is for nobody else, also who comes by it alone; the key still can bring it', async () => {
+  const from = await payerOf(mine);
+  const { payload, accepted, ...rest } = await pay(chain.twin, from, await termsFor(bearer()));
+  const { memo, ...extra } = accepted.extra;
+  expect(memo).toBe(keyed.account);
+  const signedForKey = paymentHeaders({ ...rest, payload, accepted } as never);
+  // Whoever saw it leaves out of the terms whom it was for.
+  const stolen = paymentHeaders({ ...rest, payload, accepted: { ...accepted, extra } } as never);
+  for (const headers of [stolen, signedForKey, { ...(await signInHeaders(thief)), ...stolen }, { ...(await signInHeaders(mine)), ...stolen }])
+    expect((await chat(headers)).status).toBe(402);
+  await refusedWith(await chat(stolen), `for account ${keyed.account}, not for this one`);
+  const answer = await chat({ ...bearer(), ...signedForKey });
+  expect(answer.status, await answer.text()).toBe(200);
+  await spine.quiet();
+  expect(await available(keyed.account)).toBe(LEAST - COST);
+  expect((await available(mine.account)) + (await available(thief.account))).toBe(0n);
+});
+
+test('the same for the account of a contract wallet, whose name an ordinary wallet of another network could have', async () => {
+  const account = `eip155:1:0x${'ab'.repeat(20)}`;
+  const { text } = (await spine.app.keys.create({ account, label: 'contract', kind: 'live' }))!;
+  const withKey = { authorization: `Bearer ${text}` };
+  const { payload, accepted, ...rest } = await pay(chain.twin, await payerOf(mine), await termsFor(withKey));
+  const { memo: _memo, ...extra } = accepted.extra;
+  await refusedWith(
+    await chat(paymentHeaders({ ...rest, payload, accepted: { ...accepted, extra } } as never)),
+    `for account ${account}, not for this one`,
+  );
+  const answer = await chat({ ...withKey, ...paymentHeaders({ ...rest, payload, accepted } as never) });
+  expect(answer.status, await answer.text()).toBe(200);
+  await spine.quiet();
+  expect(await available(account)).toBe(LEAST - COST);
 });

@@ -124,6 +124,7 @@ export async function openMoneyWorldOn<C extends MoneyChain>(chain: C, engine: E
         watchMs: 200,
         compareMs: 3_600_000,
         accountOfMemo: async (memo) => (memo.startsWith('tollgate:local:') ? memo : null),
+        namesAnother: (memo, account) => memo.startsWith('tollgate:local:') && memo !== account,
         onProblem: (_level, problem, of) => problems.push(`${problem} ${String(of['error'] ?? of['reason'] ?? '')}`),
         onChange: (_network, answers, error) => void (answers || problems.push(String(error))),
         now,

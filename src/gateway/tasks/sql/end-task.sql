@@ -3,4 +3,4 @@ UPDATE tasks SET state = $4, context_id = COALESCE($5, context_id), snapshot = C
   next_look_at = $9
 WHERE primitive = $1 AND task_id = $2 AND service = $3 AND ended_at IS NULL AND calls = $10 AND expires_at <= $11 AND gave_output = $12
 RETURNING primitive, task_id, service, account, run, offer_id, provider, context_id, state, notes, snapshot, created_at, updated_at, expires_at,
-  calls, ended_at, ending, open, next_look_at, look_ms, claimed_until, gave_output
+  calls, ended_at, ending, open, next_look_at, look_ms, claimed_until, gave_output, asked_at, sent_bytes

@@ -13,4 +13,4 @@ WITH due AS MATERIALIZED (
 UPDATE tasks SET claimed_until = $2 FROM chosen
 WHERE primitive = due_primitive AND task_id = due_id AND service = due_service
 RETURNING primitive, task_id, service, account, run, offer_id, provider, context_id, state, notes, snapshot, created_at, updated_at, expires_at,
-  calls, ended_at, ending, open, next_look_at, look_ms, claimed_until, gave_output
+  calls, ended_at, ending, open, next_look_at, look_ms, claimed_until, gave_output, asked_at, sent_bytes

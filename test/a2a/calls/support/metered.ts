@@ -6,12 +6,16 @@ export const METERED: Partial<AgentOffer> = { pricing: 'prompt = 2\ncompletion =
 
 let tasks = 0;
 
-/** Completes a task at once and claims what the message says, letter by letter. Speaks the version of the request. */
+/** As many tokens as an answer of `claims` has bytes, and some more. */
+export const ANSWERED = 20_000;
+
+/** Completes a task at once with a long answer, and claims what the message says, letter by letter. Speaks the version of the request. */
 export function claims({ request, response, id }: RawExchange): void {
   const { message } = request.params as { readonly message: { readonly parts: readonly [{ readonly text: string }] } };
   tasks += 1;
   const legacy = request.version !== '1.0';
-  const task = `{${legacy ? '"kind":"task",' : ''}"id":"claimed-${tasks}","contextId":"c","status":{"state":"${legacy ? 'completed' : 'TASK_STATE_COMPLETED'}"},"metadata":{"tollgate/usage":${message.parts[0].text}}}`;
+  const part = `{${legacy ? '"kind":"text",' : ''}"text":"${'x'.repeat(ANSWERED)}"}`;
+  const task = `{${legacy ? '"kind":"task",' : ''}"id":"claimed-${tasks}","contextId":"c","artifacts":[{"artifactId":"a","parts":[${part}]}],"status":{"state":"${legacy ? 'completed' : 'TASK_STATE_COMPLETED'}"},"metadata":{"tollgate/usage":${message.parts[0].text}}}`;
   response
     .writeHead(200, { 'content-type': 'application/json' })
     .end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${legacy ? task : `{"task":${task}}`}}`);
