@@ -112,41 +112,57 @@ describe.each([
     return before.available - (await world.spine.balance()).available;
   };
 
-  test('finds an agent at the address of all services, asks it, and its answer is paid', async () => {
-    model.follow(
-      () => ({ name: 'find_tools', arguments: { query: 'fixture agent' } }),
-      ([found]) => ({ name: 'ask_agent', arguments: { agent: /fixture\/agent-\d+/.exec(found!)![0], message: 'echo good morning' } }),
-    );
-    const cost = await charged(async () => {
-      expect(await work({ path: '/mcp', tools: ['find_tools', 'ask_agent'] })).toMatch(/^RESULT<.*good morning.*>$/s);
-    });
-    expect(cost).toBe(20_000n);
-  }, RUN_MS);
+  test(
+    'finds an agent at the address of all services, asks it, and its answer is paid',
+    async () => {
+      model.follow(
+        () => ({ name: 'find_tools', arguments: { query: 'fixture agent' } }),
+        ([found]) => ({ name: 'ask_agent', arguments: { agent: /fixture\/agent-\d+/.exec(found!)![0], message: 'echo good morning' } }),
+      );
+      const cost = await charged(async () => {
+        expect(await work({ path: '/mcp', tools: ['find_tools', 'ask_agent'] })).toMatch(/^RESULT<.*good morning.*>$/s);
+      });
+      expect(cost).toBe(20_000n);
+    },
+    RUN_MS,
+  );
 
-  test('answers what an agent asks, at the address of the agent, and each message is paid', async () => {
-    model.follow(
-      () => ({ name: 'send_message', arguments: { message: 'ask' } }),
-      ([asked]) => ({ name: 'send_message', arguments: { message: 'the red one', task_id: /"task_id":\s*"([^"]+)"/.exec(asked!)![1] } }),
-    );
-    const cost = await charged(async () => {
-      expect(await work({ path: `/mcp/a2a/${served.service}`, tools: ['send_message'] })).toMatch(/^RESULT<.*answered: the red one.*>$/s);
-    });
-    expect(model.asked.join()).toMatch(/Which one\?.*input-required/s);
-    expect(cost).toBe(40_000n);
-  }, RUN_MS);
+  test(
+    'answers what an agent asks, at the address of the agent, and each message is paid',
+    async () => {
+      model.follow(
+        () => ({ name: 'send_message', arguments: { message: 'ask' } }),
+        ([asked]) => ({ name: 'send_message', arguments: { message: 'the red one', task_id: /"task_id":\s*"([^"]+)"/.exec(asked!)![1] } }),
+      );
+      const cost = await charged(async () => {
+        expect(await work({ path: `/mcp/a2a/${served.service}`, tools: ['send_message'] })).toMatch(/^RESULT<.*answered: the red one.*>$/s);
+      });
+      expect(model.asked.join()).toMatch(/Which one\?.*input-required/s);
+      expect(cost).toBe(40_000n);
+    },
+    RUN_MS,
+  );
 
-  test('reads why an agent failed, which is free', async () => {
-    model.follow(() => ({ name: 'send_message', arguments: { message: 'fail' } }));
-    const cost = await charged(async () => {
-      expect(await work({ path: `/mcp/a2a/${served.service}`, tools: ['send_message'] })).toMatch(/^RESULT<.*it did not work.*>$/s);
-    });
-    expect(cost).toBe(0n);
-  }, RUN_MS);
+  test(
+    'reads why an agent failed, which is free',
+    async () => {
+      model.follow(() => ({ name: 'send_message', arguments: { message: 'fail' } }));
+      const cost = await charged(async () => {
+        expect(await work({ path: `/mcp/a2a/${served.service}`, tools: ['send_message'] })).toMatch(/^RESULT<.*it did not work.*>$/s);
+      });
+      expect(cost).toBe(0n);
+    },
+    RUN_MS,
+  );
 
-  test('reads that there is no money', async () => {
-    const { key } = await world.spine.tenant(`poor-${name}`, '0.001');
-    model.follow(() => ({ name: 'send_message', arguments: { message: 'echo hi' } }));
-    const said = await work({ path: `/mcp/a2a/${served.service}`, key, tools: ['send_message'] });
-    expect(said).toMatch(/^RESULT<.*Insufficient balance for estimated cost: 0\.02 USDC.*>$/s);
-  }, RUN_MS);
+  test(
+    'reads that there is no money',
+    async () => {
+      const { key } = await world.spine.tenant(`poor-${name}`, '0.001');
+      model.follow(() => ({ name: 'send_message', arguments: { message: 'echo hi' } }));
+      const said = await work({ path: `/mcp/a2a/${served.service}`, key, tools: ['send_message'] });
+      expect(said).toMatch(/^RESULT<.*Insufficient balance for estimated cost: 0\.02 USDC.*>$/s);
+    },
+    RUN_MS,
+  );
 });
