@@ -57,7 +57,7 @@ test('the words of a 405 say what the path takes', async () => {
 });
 
 test.each([
-  ['/register', /^This gateway signs in no client by OAuth\. Give the client an API key, as the header "Authorization: Bearer <key>"$/],
+  ['/register', /^This gateway registers no OAuth clients\. Give the client an API key, as the header "Authorization: Bearer <key>"$/],
   [
     '/api/v1/responses',
     /^No such endpoint: POST \/api\/v1\/responses\. This gateway answers chat at POST \/api\/v1\/chat\/completions\. See \/docs$/,
