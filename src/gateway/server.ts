@@ -13,6 +13,7 @@ import { gatherChunks } from './gather-chunks.ts';
 import { parseJson } from './json-guard.ts';
 import { collectMethods } from './methods-of-paths.ts';
 import { answerBeforeTheBody } from './linger.ts';
+import { missingEndpoint } from './missing-endpoint.ts';
 import { refusePipelines } from './refuse-pipelines.ts';
 import { MUST_BE } from './schema-check.ts';
 import { mustBe } from './schema-words.ts';
@@ -130,8 +131,7 @@ function refuseUnknownRoutes(server: FastifyInstance): void {
   const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0]!;
     const methods = methodsOf(path);
-    if (methods.length === 0 || methods.includes(request.method))
-      throw new GatewayError('not_found', `No such endpoint: ${request.method} ${path.slice(0, 200)}. See /docs`);
+    if (methods.length === 0 || methods.includes(request.method)) throw new GatewayError('not_found', missingEndpoint(request.method, path));
     const allow = methods.join(', ');
     if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
     throw new GatewayError('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, { headers: { allow } });

@@ -56,6 +56,21 @@ test('the words of a 405 say what the path takes', async () => {
   });
 });
 
+test.each([
+  ['/register', /^This gateway registers no OAuth clients\. Give the client an API key, as the header "Authorization: Bearer <key>"$/],
+  [
+    '/api/v1/responses',
+    /^No such endpoint: POST \/api\/v1\/responses\. This gateway answers chat at POST \/api\/v1\/chat\/completions\. See \/docs$/,
+  ],
+  ['/v1/messages?beta=true', /answers chat at POST \/api\/v1\/chat\/completions/],
+  ['/api/v1/completions', /answers chat at POST \/api\/v1\/chat\/completions/],
+  ['/api/v1/modles', /^No such endpoint: POST \/api\/v1\/modles\. See \/docs$/],
+])('the words of a 404 say what to do, for what clients ask by themselves: POST %s', async (path, words) => {
+  const reply = await ask('POST', path);
+  expect(reply.status).toBe(404);
+  expect(await reply.json()).toMatchObject({ error: { type: 'not_found', message: expect.stringMatching(words) as string } });
+});
+
 test('OPTIONS tells what a path takes, and where there is no path it is 404', async () => {
   const reply = await ask('OPTIONS', '/api/v1/keys');
   expect([reply.status, reply.headers.get('allow')]).toEqual([204, 'GET, HEAD, POST']);

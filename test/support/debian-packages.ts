@@ -7,6 +7,14 @@ const CACHE = resolve(import.meta.dirname, '../../.cache');
 /** Where `unpackPackage` puts what it unpacks under this name. */
 export const unpackedAt = (name: string): string => join(CACHE, name);
 
+/** The environment in which a program that `unpackPackage` put there finds the libraries that came with it. */
+export function unpackedEnvironment(name: string): NodeJS.ProcessEnv {
+  // Debian's library directories carry the machine's name: usr/lib/x86_64-linux-gnu.
+  const libraries = ['lib', 'usr/lib'].map((path) => join(unpackedAt(name), path)).filter((directory) => existsSync(directory));
+  const paths = libraries.flatMap((directory) => [directory, ...readdirSync(directory).map((each) => join(directory, each))]);
+  return { ...process.env, LD_LIBRARY_PATH: paths.join(':') };
+}
+
 /** Whether this machine can fetch Debian's packages. */
 export const hasDebianPackages = (): boolean => existsSync('/usr/bin/apt-get') && existsSync('/usr/bin/dpkg-deb');
 

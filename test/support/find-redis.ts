@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync, symlinkSync } from 'node:fs';
+import { existsSync, statSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { hasDebianPackages, unpackedAt, unpackPackage } from './debian-packages.ts';
+import { hasDebianPackages, unpackedAt, unpackedEnvironment, unpackPackage } from './debian-packages.ts';
 
 /** A Redis server program and what its process needs in its environment. */
 export interface RedisProgram {
@@ -52,12 +52,7 @@ function inDirectories(directories: readonly string[]): RedisProgram | null {
 }
 
 function inCache(): RedisProgram | null {
-  const root = unpackedAt('redis');
-  if (!existsSync(root)) return null;
-  // Debian's library directories carry the machine's name: usr/lib/x86_64-linux-gnu.
-  const libraries = ['lib', 'usr/lib'].map((name) => join(root, name)).filter((directory) => existsSync(directory));
-  const paths = libraries.flatMap((directory) => [directory, ...readdirSync(directory).map((name) => join(directory, name))]);
-  return runnable(join(root, 'usr/bin/redis-server'), { ...process.env, LD_LIBRARY_PATH: paths.join(':') });
+  return runnable(join(unpackedAt('redis'), 'usr/bin/redis-server'), unpackedEnvironment('redis'));
 }
 
 function runnable(file: string, env: NodeJS.ProcessEnv): RedisProgram | null {

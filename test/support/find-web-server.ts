@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { hasDebianPackages, unpackedAt, unpackedEnvironment, unpackPackage } from './debian-packages.ts';
+
+/** A web server that people put before the gateway, and what its process needs in its environment. */
+export interface WebServerProgram {
+  readonly file: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export type WebServerName = keyof typeof SERVERS;
+
+const SERVERS = {
+  nginx: { chosenBy: 'TOLLGATE_TEST_NGINX_BIN', unpacked: 'usr/sbin/nginx', version: '-v' },
+  caddy: { chosenBy: 'TOLLGATE_TEST_CADDY_BIN', unpacked: 'usr/bin/caddy', version: 'version' },
+} as const;
+
+/** Where Debian keeps servers, which is not on everybody's PATH. */
+const SERVERS_OF_THE_SYSTEM = '/usr/sbin';
+
+/**
+ * Finds it: the file that its variable names, the one on PATH, `.cache/<name>`. On Debian and its kin it is downloaded there when missing: nothing is
+ * installed on the system. Throws what helps.
+ */
+export function findWebServer(name: WebServerName): WebServerProgram {
+  const { chosenBy, unpacked, version } = SERVERS[name];
+  const runs = (file: string, env: NodeJS.ProcessEnv): WebServerProgram | null =>
+    existsSync(file) && spawnSync(file, [version], { env }).status === 0 ? { file, env } : null;
+  const chosen = process.env[chosenBy];
+  if (chosen !== undefined) {
+    const found = runs(chosen, process.env);
+    if (found) return found;
+    throw new Error(`${chosenBy} is ${chosen}, which is no working ${name}.`);
+  }
+  for (const directory of [...(process.env['PATH'] ?? '').split(delimiter), SERVERS_OF_THE_SYSTEM]) {
+    const found = directory === '' ? null : runs(join(directory, name), process.env);
+    if (found) return found;
+  }
+  const inCache = () => runs(join(unpackedAt(name), unpacked), unpackedEnvironment(name));
+  const cached = inCache();
+  if (cached) return cached;
+  const help = `Install it (Debian: apt-get install ${name}; macOS: brew install ${name}), or set ${chosenBy} to its file.`;
+  if (!hasDebianPackages()) throw new Error(`No ${name} to test with. ${help}`);
+  process.stderr.write(`  downloading ${name} into .cache/${name} (once)\n`);
+  unpackPackage(name, name);
+  const downloaded = inCache();
+  if (downloaded) return downloaded;
+  throw new Error(`The package ${name} was downloaded, but does not run here. ${help}`);
+}

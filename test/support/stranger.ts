@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const CACHE = resolve(import.meta.dirname, '../../.cache/npm');
+
+/**
+ * Programs and SDKs that only the deep run needs, as they are on npm: too large for everybody's `npm ci`. The first package names the folder.
+ * With each goes what it would otherwise choose anew each day.
+ */
+const PACKAGES = {
+  'claude-code': ['@anthropic-ai/claude-code@2.1.329'],
+  codex: ['@openai/codex@0.169.0'],
+} as const;
+
+export type Stranger = keyof typeof PACKAGES;
+
+/**
+ * The folder that holds `node_modules` with this program, installed there by npm from the registry of its own settings when it is not there yet: nothing else
+ * of the machine changes, and no script of a package runs. Several may do it at once: the first to finish wins. Throws what npm says, and what helps.
+ */
+export function installStranger(name: Stranger): string {
+  const packages = PACKAGES[name];
+  const folder = join(CACHE, packages[0].replace(/^@/, '').replaceAll('/', '-'));
+  if (existsSync(folder)) return folder;
+  mkdirSync(CACHE, { recursive: true });
+  const work = mkdtempSync(join(CACHE, 'download-'));
+  try {
+    const options = ['--prefix', work, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+    execFileSync('npm', ['install', ...options, ...packages], { encoding: 'utf8', timeout: 300_000, stdio: ['ignore', 'pipe', 'pipe'] });
+    renameSync(work, folder);
+  } catch (error) {
+    if (!existsSync(folder)) {
+      const said = ((error as { stderr?: string }).stderr ?? (error as Error).message).trim().slice(-2000);
+      throw new Error(`${packages[0]} cannot be installed from npm, which the deep run does once: ${said}`, { cause: error });
+    }
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+  return folder;
+}
