@@ -84,7 +84,7 @@ const tokens = (about: string) => ({
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,
   description: about,
-  [MUST_BE]: 'an integer of at least 1',
+  [MUST_BE]: `an integer from 1 to ${Number.MAX_SAFE_INTEGER}`,
 });
 const names = (about: string) => ({
   type: ['array', 'null'],
