@@ -66,7 +66,7 @@ export const TOOL_ROUNDS_DEFAULT = 8;
 export const TOOL_ROUNDS_MAX = 32;
 
 /** Anchored, so that only the first bytes of a data URL are looked at. */
-const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,)';
+const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])';
 
 const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
 

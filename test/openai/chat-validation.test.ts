@@ -51,6 +51,8 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [image('file:///etc/passwd'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:text/html;base64,AAAA'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:image/png,AAAA'), 'messages[0].content[0].image_url.url', 'an https URL'],
+  [image('data:image/png;base64,'), 'messages[0].content[0].image_url.url', 'an https URL'],
+  [image('data:image/png;base64,@@@@'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [{ ...valid, temperature: 2.1 }, 'temperature', 'must be a number from 0 to 2, not 2.1'],
   [{ ...valid, temperature: -0.1 }, 'temperature', 'from 0 to 2'],
   [{ ...valid, temperature: '1' }, 'temperature', 'not "1"'],
