@@ -45,6 +45,7 @@ export * from './tasks/task-sink.ts';
 export type { CallCost, TaskCost } from './tasks/task-cost.ts';
 export { createTaskWatch, type TaskWatch, type TaskWatchOptions } from './tasks/watch.ts';
 export type { UpstreamExchange, UpstreamReply } from './upstream/upstream.ts';
+export { unknownMember } from './unknown-member.ts';
 export { createCheck } from './schema-check.ts';
 export { MUST_BE } from './schema-problem.ts';
 export * from './limits/rate-headers.ts';

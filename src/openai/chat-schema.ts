@@ -99,6 +99,8 @@ const object = (about: string, rest: Record<string, unknown> = {}) => ({
   [MUST_BE]: 'an object',
   ...rest,
 });
+/** What a client may send back of a reply as it came. */
+const echoed = { description: 'Of the earlier reply. Not read.' };
 const taskName = { type: ['string', 'null'], minLength: 1, maxLength: 512, [MUST_BE]: 'a string of 1 to 512 characters' };
 const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
 
@@ -300,7 +302,8 @@ export function chatSchema(messagesMax: number) {
         [MUST_BE]: `an integer from 1 to ${TOOL_ROUNDS_MAX}`,
       },
       tollgate: object('The task of an agent to go on with, as an earlier reply told it in its own `tollgate`. Not forwarded.', {
-        properties: { task_id: taskName, context_id: taskName },
+        properties: { task_id: taskName, context_id: taskName, state: echoed, cost_pending: echoed },
+        additionalProperties: false,
       }),
     },
   } as const;

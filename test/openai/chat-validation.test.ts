@@ -50,6 +50,7 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [image('http://example.com/a.png'), 'messages[0].content[0].image_url.url', 'an https URL or a data URL'],
   [image('file:///etc/passwd'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:text/html;base64,AAAA'), 'messages[0].content[0].image_url.url', 'an https URL'],
+  [{ ...valid, tollgate: { task: 't' } }, 'tollgate.task', 'tollgate.task is not known here. Known are task_id, context_id, state, cost_pending'],
   [image('data:image/png,AAAA'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:image/png;base64,'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:image/png;base64,@@@@'), 'messages[0].content[0].image_url.url', 'an https URL'],
