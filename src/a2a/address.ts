@@ -5,7 +5,7 @@ import type { A2aVersion } from './wire/version.ts';
 export type Address =
   | { readonly kind: 'rpc'; readonly service: string }
   | { readonly kind: 'rest'; readonly service: string; readonly version: A2aVersion; readonly match: RestMatch }
-  /** There is such a route, but not with this verb. */
+  /** There is such a route, or an agent, but not with this verb. */
   | { readonly kind: 'verb'; readonly service: string; readonly version: A2aVersion; readonly allowed: readonly RestVerb[] }
   /** No such address. */
   | { readonly kind: 'none' };
@@ -16,8 +16,11 @@ export type Address =
  */
 export function readAddress(verb: string, path: string, version: A2aVersion | null, isService: (name: string) => boolean): Address {
   const whole = decode(path.replace(/\/$/, '').slice(1));
-  if (path === '' || path === '/') return { kind: 'rpc', service: '' };
-  const named: Address | null = verb === 'POST' && whole !== null && isService(whole) ? { kind: 'rpc', service: whole } : null;
+  const posted = verb === 'POST';
+  if (path === '' || path === '/')
+    return posted ? { kind: 'rpc', service: '' } : { kind: 'verb', service: '', version: version ?? '0.3', allowed: POST };
+  const known = whole !== null && isService(whole);
+  const named: Address | null = posted && known ? { kind: 'rpc', service: whole } : null;
   // A name that looks like a route of another agent's must not take what is sent to that.
   if (named !== null && !ROUTE_LIKE.test(path)) return named;
   const places: { readonly at: number; readonly service: string }[] = [];
@@ -35,9 +38,13 @@ export function readAddress(verb: string, path: string, version: A2aVersion | nu
     }
   if (named !== null) return named;
   if (wrong !== null) return wrong;
-  return verb === 'POST' ? { kind: 'rpc', service: whole ?? path.slice(1) } : { kind: 'none' };
+  if (known) return { kind: 'verb', service: whole, version: version ?? '0.3', allowed: POST };
+  // What is below an agent and looks like a route of HTTP+JSON is none that is misspelt, and no name of another agent.
+  const misspelt = /:[^/]+$/.test(path) && places.some(({ at }) => at > 0);
+  return posted && !misspelt ? { kind: 'rpc', service: whole ?? path.slice(1) } : { kind: 'none' };
 }
 
+const POST = ['POST'] as const;
 const VERSIONS = ['0.3', '1.0'] as const;
 /** What every route has that is posted to. */
 const ROUTE_LIKE = /\/(?:message:|tasks\/)/;

@@ -3,6 +3,7 @@ import {
   pinned,
   encodePartsEvent,
   GatewayError,
+  printable,
   NO_PREFERENCES,
   ownerOf,
   type Call,
@@ -43,9 +44,12 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
       return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
     },
     async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
-      const { service } = resolveAgent(catalog, name);
+      const { service } = resolveAgent(catalog, name, 'model');
       const task = ask.taskId === null ? null : await tasks.find(keyOf(service, ask.taskId), ownerOf(caller));
-      if (ask.taskId !== null && task === null) throw new GatewayError('invalid_request', 'There is no such task', { param: 'task_id' });
+      if (ask.taskId !== null && task === null)
+        throw new GatewayError('invalid_request', `There is no task ${printable(ask.taskId, 64)} of this agent, or it is not yours`, {
+          param: 'task_id',
+        });
       const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));
       const params = { message: messageOf(ask) };
       const covered = task !== null && followUpOf(catalog, task) === 'covered';

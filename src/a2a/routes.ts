@@ -104,7 +104,12 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
         });
       try {
         const { caller } = admissionOf(request);
-        if (caller.anonymous && (request.method !== 'POST' || (address.kind === 'rest' && !sends(address.match.operation)))) throw needsCredential();
+        if (
+          caller.anonymous &&
+          address.kind !== 'verb' &&
+          (request.method !== 'POST' || (address.kind === 'rest' && !sends(address.match.operation)))
+        )
+          throw needsCredential();
         const found = understand({ address, request, asked, said, limits });
         understood = { ...found, version: found.ask.version, operation: found.ask.operation };
         refuseLookAlikes(found.ask.params);
@@ -136,9 +141,10 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
       if (!reply.sent) reply.hijack();
     }
 
+    const refusal = (error: GatewayError) => toA2aError(error, { version: '1.0', binding: 'rest' });
     for (const path of ['/a2a', '/a2a/*'] as const) {
       const described = describeDoor(path === '/a2a', app.prefix !== '');
-      app.post(path, { bodyLimit: limits.bodyBytesMax, schema: described.post }, answer);
+      app.post(path, { bodyLimit: limits.bodyBytesMax, schema: described.post, config: { refusal } }, answer);
       app.get(path, { schema: described.get, exposeHeadRoute: false }, answer);
       app.delete(path, { schema: described.get }, answer);
     }

@@ -1,12 +1,23 @@
 import type { FastifyRequest } from 'fastify';
-import { GatewayError, isObject, jsonText, membersOf, parseMessage, RawJsonError, readClientMessage, type Config, type JsonObject } from '#gateway';
+import {
+  GatewayError,
+  isObject,
+  jsonText,
+  messageFault,
+  nearestHint,
+  NotUtf8,
+  parseMessage,
+  readClientMessage,
+  type Config,
+  type JsonObject,
+} from '#gateway';
 import type { Address } from './address.ts';
 import type { Ask } from './ask.ts';
 import { withCanonicalNames } from './canonical-names.ts';
 import { A2aError } from './wire/a2a-error.ts';
 import { isBareBody, sendFromBare } from './wire/bare-body.ts';
 import type { A2aBinding } from './wire/errors-a2a.ts';
-import { findMethod, operationOf } from './wire/methods.ts';
+import { findMethod, METHODS, operationOf } from './wire/methods.ts';
 import { legacyRestParams } from './wire/rest-legacy.ts';
 import { restParams } from './wire/rest-params.ts';
 import type { A2aVersion, VersionReading } from './wire/version.ts';
@@ -50,12 +61,26 @@ export function understand({ address, request, asked, said, limits }: ToUndersta
     throw new Misread(new A2aError('VersionNotSupported', asked.fault), idText, '1.0');
   }
   if (address.kind === 'none')
-    throw new GatewayError('invalid_model', 'There is no such address: POST to /a2a/<agent>, or use the routes of HTTP+JSON below it');
-  if (address.kind === 'verb')
-    throw new A2aError('UnsupportedOperation', `${request.method} is not for this address: use ${address.allowed.join(' or ')}`);
-  const text = request.body === undefined || request.body === null ? '' : jsonText(request.body as Buffer, limits);
+    throw new GatewayError(
+      'invalid_model',
+      'There is no such address: POST to /a2a/<agent>, or use the routes of HTTP+JSON below it, such as /message:send or /tasks/<id>',
+    );
+  if (address.kind === 'verb') {
+    const allow = address.allowed.join(', ');
+    throw new GatewayError('method_not_allowed', `This address does not take ${request.method}. It takes ${allow}`, { headers: { allow } });
+  }
+  const text = textOf(request.body, limits);
   if (address.kind === 'rest') return understandRest(address, text, request.query);
   return understandRpc(address.service, text, said ? asked.version : null);
+}
+
+function textOf(body: unknown, limits: ToUnderstand['limits']): string {
+  if (body === undefined || body === null) return '';
+  try {
+    return jsonText(body as Buffer, limits);
+  } catch (error) {
+    throw error instanceof NotUtf8 ? new A2aError('ParseError', error.message) : error;
+  }
 }
 
 function understandRest({ service, version, match }: Extract<Address, { kind: 'rest' }>, text: string, query: unknown): Understood {
@@ -64,7 +89,7 @@ function understandRest({ service, version, match }: Extract<Address, { kind: 'r
     try {
       body = JSON.parse(text);
     } catch {
-      throw new A2aError('ParseError', 'The body is not JSON');
+      throw new A2aError('ParseError', messageFault(text).message);
     }
   }
   const input = { query: query as Readonly<Record<string, unknown>>, body: isObject(body) ? withCanonicalNames(body, text) : body };
@@ -80,11 +105,11 @@ const EMPTY: JsonObject = {};
 function understandRpc(service: string, text: string, version: A2aVersion | null): Understood {
   // The parameters are looked at once it is known of which version they are.
   const message = readClientMessage(text, () => null);
-  if (message === undefined) throw new A2aError('ParseError', 'The body is not JSON: POST a JSON-RPC 2.0 request');
+  if (message === undefined) throw noRequest(text, version ?? '0.3');
   if (message?.kind === 'ambiguous') throw new Misread(new A2aError('InvalidRequest', message.fault.message), message.idText, version ?? '0.3');
   if (message === null) {
     const body: unknown = JSON.parse(text);
-    if (!isBareBody(body)) throw new Misread(faultOfEnvelope(body), idIn(text), version ?? '0.3');
+    if (!isBareBody(body)) throw noRequest(text, version ?? '0.3');
     const params = sendFromBare(withCanonicalNames(body, text));
     const ask = { operation: 'send', version: '1.0', service, params, paramsText: JSON.stringify(params), rpcId: null } as const;
     return { ask, binding: 'rest', idText: 'null', bare: true };
@@ -97,7 +122,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   const operation = operationOf(spoken, method);
   if (operation === null) {
     const other = findMethod(method);
-    const hint = other === null ? '' : `: it is of A2A ${other.version}, and the request says ${spoken} by its A2A-Version`;
+    const hint = other === null ? nearMethod(spoken, method) : `: it is of A2A ${other.version}, and the request says ${spoken} by its A2A-Version`;
     throw new Misread(new A2aError('MethodNotFound', `There is no method ${JSON.stringify(method.slice(0, 100))}${hint}`), idText, spoken);
   }
   const span = members.get('params');
@@ -113,40 +138,28 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   return { ask: { operation, version: spoken, service, params, paramsText, rpcId }, binding: 'jsonrpc', idText, bare: false };
 }
 
-/** Why a body of JSON is no request of JSON-RPC 2.0. */
-function faultOfEnvelope(body: unknown): A2aError {
-  if (Array.isArray(body)) return new A2aError('InvalidRequest', 'A2A has no batches; POST /api/v1/rpc takes them');
-  if (!isObject(body) || body['jsonrpc'] !== '2.0')
-    return new A2aError('InvalidRequest', 'The body must be a JSON-RPC 2.0 request: an object with "jsonrpc": "2.0", id, method and params');
-  if (typeof body['method'] !== 'string')
-    return new A2aError('InvalidRequest', 'method must be a string: the name of a method, such as "SendMessage"');
-  const { params } = body;
-  if (params !== undefined && !isObject(params)) return new A2aError('InvalidParams', 'params must be an object', { param: 'params' });
-  return new A2aError('InvalidRequest', 'The body must be a JSON-RPC 2.0 request with id, method and params, and each member once');
+/** Why a body is no request of JSON-RPC 2.0. */
+function noRequest(text: string, version: A2aVersion): Misread {
+  if (/^[\t\n\r ]*\[/.test(text))
+    return new Misread(new A2aError('InvalidRequest', 'A2A has no batches; POST /api/v1/rpc takes them'), 'null', version);
+  const { kind, message, param, idText } = messageFault(text);
+  return new Misread(new A2aError(FAULTS[kind], message, param === null ? undefined : { param }), idText ?? 'null', version);
 }
+
+function nearMethod(version: A2aVersion, method: string): string {
+  const hint = nearestHint(method, Object.values(METHODS[version]));
+  return hint === '' ? '' : `. ${hint}`;
+}
+
+const FAULTS = { parse: 'ParseError', request: 'InvalidRequest', params: 'InvalidParams' } as const;
 
 /** The id of a request that is refused before it is read, for its answer. */
 function idOfBody(body: unknown): string {
   try {
     const text = (body as Buffer).toString('utf8');
     const message = parseMessage(text);
-    return message && message.kind === 'request' ? message.idText : idIn(text);
+    return message?.kind === 'request' ? message.idText : (messageFault(text).idText ?? 'null');
   } catch {
     return 'null';
-  }
-}
-
-/** The id of a body that is JSON and no request, as it is written; `null` where it has none. */
-function idIn(text: string): string {
-  const body: unknown = JSON.parse(text);
-  const id = isObject(body) ? body['id'] : undefined;
-  if (typeof id !== 'string' && typeof id !== 'number') return 'null';
-  try {
-    const { start, end } = membersOf(text).get('id')!;
-    return text.slice(start, end);
-  } catch (error) {
-    // It stands twice.
-    if (error instanceof RawJsonError) return 'null';
-    throw error;
   }
 }

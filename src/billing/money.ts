@@ -27,14 +27,18 @@ function parseDecimal(value: unknown, decimals: number, what: string): bigint {
   else
     throw new MoneyError(`${what} must be a decimal number or string of USD, such as 0.15 or "0.15", not ${value === null ? 'null' : typeof value}`);
   const match = DECIMAL.exec(text);
+  if (!match && /^\d{13,}(?:\.\d+)?$/.test(text)) throw tooLarge(what, text);
   if (!match) throw new MoneyError(`${what} must be a plain decimal of USD, such as "0.15", not ${JSON.stringify(text.slice(0, 40))}`);
   const fraction = (match[2] ?? '').replace(/0+$/, '');
   if (fraction.length > decimals)
     throw new MoneyError(`${what} ${text} is finer than ${decimals} decimal places, the smallest unit that can be charged`);
   const amount = BigInt(match[1]!) * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, '0') || '0');
-  if (amount > MICRO_USD_MAX) throw new MoneyError(`${what} ${text} is larger than ${formatUsd(MICRO_USD_MAX)} USD`);
+  if (amount > MICRO_USD_MAX) throw tooLarge(what, text);
   return amount;
 }
+
+const tooLarge = (what: string, text: string) =>
+  new MoneyError(`${what} ${text.slice(0, 40)} is larger than ${formatUsd(MICRO_USD_MAX)} USD, the most that an amount can be`);
 
 /** Writes a finite non-negative number without an exponent: 5e-7 becomes "0.0000005". */
 function plainDecimal(value: number): string {

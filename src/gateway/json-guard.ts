@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from './errors.ts';
+import { syntaxFault } from './json/syntax-error.ts';
 import { Halves, wellFormedText } from './json/well-formed.ts';
 import { ownTurn } from './reply/own-turn.ts';
 
@@ -49,7 +50,7 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const structure = checkStructure(buffer, start, limits);
   if (!limits.repairText && !isUtf8(buffer)) throw noUtf8();
   const text = limits.repairText ? buffer.toString('utf8', start) : wellFormedText(start === 0 ? buffer : buffer.subarray(start));
-  return parseText(text, structure.inexact, buffer, start);
+  return parseText(text, structure.inexact, start);
 }
 
 /** What is larger is read in turns of the event loop. Below, the worst takes some 20 ms. */
@@ -67,7 +68,7 @@ async function parseInTurns(buffer: Buffer, limits: JsonLimits): Promise<unknown
   const structure = new Structure(buffer, start, limits);
   const text = await textInTurns(buffer, start, structure);
   await ownTurn();
-  const value = parseText(text, structure.inexact, buffer, start);
+  const value = parseText(text, structure.inexact, start);
   await ownTurn();
   return value;
 }
@@ -83,22 +84,21 @@ async function textInTurns(buffer: Buffer, start: number, structure: Structure):
   return halves.json.toString('utf8');
 }
 
-/** Above this the place of an error is not looked for where V8 does not say it. */
-const PLACED_BYTES_MAX = 1024 * 1024;
-
-function parseText(text: string, inexact: boolean, buffer: Buffer, start: number): unknown {
+function parseText(text: string, inexact: boolean, start: number): unknown {
   try {
     return (inexact ? JSON.parse(text, keepExact) : JSON.parse(text)) as unknown;
   } catch (error) {
-    if (text.trim() === '') throw new GatewayError('invalid_request', 'The body is empty; send a JSON object', { cause: error });
-    if (text.length > PLACED_BYTES_MAX)
-      throw new GatewayError('invalid_request', `The body is not valid JSON: ${(error as Error).message}`, { cause: error });
-    const position = start + Buffer.byteLength(text.slice(0, syntaxErrorAt(text)));
-    throw new GatewayError('invalid_request', `The body is not valid JSON: ${says(buffer, position)}`, { cause: error });
+    const fault = syntaxFault(text, error, start);
+    throw new GatewayError('invalid_request', fault === null ? 'The body is empty; send a JSON object' : `The body is not valid JSON: ${fault}`, {
+      cause: error,
+    });
   }
 }
 
-const noUtf8 = () => new GatewayError('invalid_request', 'The body is not valid UTF-8');
+/** Bytes that are no text. */
+export class NotUtf8 extends GatewayError {}
+
+const noUtf8 = () => new NotUtf8('invalid_request', 'The body is not valid UTF-8');
 
 /**
  * The text of JSON bytes from a stranger whose structure is within the limits, not parsed yet; for a protocol that reads it by itself.
@@ -280,78 +280,3 @@ export class TooMuchStructure extends GatewayError {}
 
 const refusal = (what: string, position: number) => new GatewayError('invalid_request', `The body ${what} (at position ${position})`);
 const tooMuch = (what: string, position: number) => new TooMuchStructure('invalid_request', `The body ${what} (at position ${position})`);
-
-function says(buffer: Buffer, position: number): string {
-  if (position >= buffer.length) return `it ends too early, at position ${position}`;
-  const byte = buffer[position]!;
-  const shown = byte > 0x20 && byte < 0x7f ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16).padStart(2, '0')}`;
-  return `unexpected ${shown} at position ${position}`;
-}
-
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const WORD = /true|false|null/y;
-const PLAIN_ESCAPES = '"\\/bfnrt';
-
-type Expected = 'value' | 'first value' | 'key' | 'first key' | 'colon' | 'comma or end';
-
-/**
- * Index of the first character at which `text` stops being JSON; its length when it only ends too early.
- * V8 says the position of some errors only, so this is asked after JSON.parse refused.
- */
-function syntaxErrorAt(text: string): number {
-  const open: string[] = [];
-  let i = 0;
-  let expects = 'value' as Expected;
-  for (;;) {
-    while (text[i] === ' ' || text[i] === '\t' || text[i] === '\n' || text[i] === '\r') i++;
-    const char = text[i];
-    if (char === undefined) return text.length;
-    if (expects === 'colon') {
-      if (char !== ':') return i;
-      expects = 'value';
-      i++;
-    } else if (expects === 'comma or end') {
-      const closing = open.at(-1);
-      if (closing === undefined) return i;
-      if (char === ',') expects = closing === '}' ? 'key' : 'value';
-      else if (char === closing) open.pop();
-      else return i;
-      i++;
-    } else if ((expects === 'first value' && char === ']') || (expects === 'first key' && char === '}')) {
-      open.pop();
-      expects = 'comma or end';
-      i++;
-    } else if (char === '"') {
-      const end = stringErrorOrEnd(text, i + 1);
-      if (end < 0) return -1 - end;
-      expects = expects === 'key' || expects === 'first key' ? 'colon' : 'comma or end';
-      i = end;
-    } else if (expects === 'key' || expects === 'first key') return i;
-    else if (char === '{' || char === '[') {
-      open.push(char === '{' ? '}' : ']');
-      expects = char === '{' ? 'first key' : 'first value';
-      i++;
-    } else {
-      const scalar = char === '-' || (char >= '0' && char <= '9') ? NUMBER : WORD;
-      scalar.lastIndex = i;
-      if (!scalar.test(text)) return i;
-      i = scalar.lastIndex;
-      expects = 'comma or end';
-    }
-  }
-}
-
-/** Index after the closing quote, or -1 − the index of what may not be in a string. */
-function stringErrorOrEnd(text: string, from: number): number {
-  for (let i = from; i < text.length; i++) {
-    const char = text[i]!;
-    if (char === '"') return i + 1;
-    if (char < ' ') return -1 - i;
-    if (char !== '\\') continue;
-    const escape = text[++i];
-    if (escape === undefined) break;
-    if (escape === 'u' && /^[\da-fA-F]{4}$/.test(text.slice(i + 1, i + 5))) i += 4;
-    else if (!PLAIN_ESCAPES.includes(escape)) return -1 - i;
-  }
-  return -1 - text.length;
-}

@@ -264,6 +264,9 @@ export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
   }
 }
 
+/** Providers that an error names. */
+const PROVIDERS_SHOWN = 10;
+
 function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {
   const name = request.targets[0]!.slice(0, 128);
   const { order, only, ignore, maxPrice } = request.preferences;
@@ -274,9 +277,14 @@ function unavailable(request: CallRequest, offered: readonly Offer[], health: He
     return new GatewayError('no_provider_healthy', message, { retryAfterS: health.retryAfterS(offered, account) });
   }
   if (offered.some((offer) => health.available(offer, account))) {
-    return new GatewayError('not_found', `No provider of ${name} meets the routing preferences (order, only, ignore, max_price)`, {
-      param: 'provider',
-    });
+    const names = [...new Set(offered.map(({ provider }) => provider.name))].slice(0, PROVIDERS_SHOWN).join(', ');
+    return new GatewayError(
+      'not_found',
+      `No provider of ${name} meets the routing preferences (order, only, ignore, max_price). It is offered by ${names}`,
+      {
+        param: 'provider',
+      },
+    );
   }
   return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, {
     retryAfterS: health.retryAfterS(offered, account),

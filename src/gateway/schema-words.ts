@@ -1,15 +1,8 @@
-/** What a JSON Schema validator found wrong, as far as words need it. */
-export interface SchemaProblem {
-  readonly keyword: string;
-  readonly params: Readonly<Record<string, unknown>>;
-  readonly message?: string | undefined;
-}
-
 /**
- * What would be right, to follow the name of a field: "must be a number or null". One place for every endpoint: the validator's own words ("must NOT have fewer
+ * What would be right, to follow the name of a field: "must be a number or null". The validator's own words ("must NOT have fewer
  * than 1 characters") are not for users.
  */
-export function mustBe({ keyword, params }: SchemaProblem): string {
+export function mustBe({ keyword, params }: { readonly keyword: string; readonly params: Readonly<Record<string, unknown>> }): string {
   const limit = Number(params['limit']);
   switch (keyword) {
     case 'type':
@@ -28,7 +21,7 @@ export function mustBe({ keyword, params }: SchemaProblem): string {
     case 'maxLength':
       return `must have at most ${counted(limit, 'character')}`;
     case 'minItems':
-      return limit === 1 ? 'must not be an empty list' : `must have at least ${limit} entries`;
+      return limit === 1 ? 'must not be empty' : `must have at least ${limit} entries`;
     case 'maxItems':
       return `must have at most ${limit} ${limit === 1 ? 'entry' : 'entries'}`;
     case 'uniqueItems':
@@ -55,11 +48,11 @@ export function mustBe({ keyword, params }: SchemaProblem): string {
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   integer: 'a whole number',
   boolean: 'true or false',
-  array: 'a list',
+  array: 'an array',
   object: 'an object',
   null: 'null',
 };

@@ -5,7 +5,6 @@ import { LedgerUnavailable } from '#billing';
 import { DatabaseError } from '#store';
 import type { Trust } from './client-address.ts';
 import type { LimitsConfig } from './config.ts';
-import { printable } from './catalog/names.ts';
 import { answerClientError } from './client-error.ts';
 import { GatewayError } from './errors.ts';
 import { toHttpError } from './errors-http.ts';
@@ -15,11 +14,9 @@ import { collectMethods } from './methods-of-paths.ts';
 import { answerBeforeTheBody } from './linger.ts';
 import { missingEndpoint } from './missing-endpoint.ts';
 import { refusePipelines } from './refuse-pipelines.ts';
-import { MUST_BE } from './schema-check.ts';
-import { mustBe } from './schema-words.ts';
+import { schemaError } from './schema-problem.ts';
 import { requestIdOf } from './request-id.ts';
 import { asksForTunnel } from './tunnel/upgrade-request.ts';
-import { unknownMember } from './unknown-member.ts';
 
 export interface ServerOptions {
   /** Whose X-Forwarded-For counts; default nobody's. */
@@ -130,11 +127,16 @@ function refuseUnknownRoutes(server: FastifyInstance): void {
   const methodsOf = collectMethods(server);
   const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0]!;
-    const methods = methodsOf(path);
+    const { methods, refusal } = methodsOf(path);
     if (methods.length === 0 || methods.includes(request.method)) throw new GatewayError('not_found', missingEndpoint(request.method, path));
     const allow = methods.join(', ');
     if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
-    throw new GatewayError('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, { headers: { allow } });
+    const error = new GatewayError('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, {
+      headers: { allow },
+    });
+    if (refusal === null) throw error;
+    const { status, headers, text } = refusal(error);
+    return reply.code(status).headers(headers).type('application/json').send(text);
   };
   // After what every answer gets in its head, which hooks of onRequest set.
   server.addHook('preParsing', async (request, reply, payload) => {
@@ -147,31 +149,6 @@ function refuseUnknownRoutes(server: FastifyInstance): void {
 
 /** A page up to this fits in what the system keeps for a connection. */
 const SMALL_PAGE_BYTES = 64 * 1024;
-
-type Problem = NonNullable<FastifyError['validation']>[number];
-
-/** What a route's schema found wrong: the field, and what would be right there. */
-function describe(problems: readonly Problem[]): { readonly param: string | undefined; readonly message: string } {
-  const [problem] = problems;
-  if (!problem) return { param: undefined, message: 'The request is not valid' };
-  const { keyword, instancePath, params } = problem;
-  const member = params['missingProperty'] ?? params['additionalProperty'];
-  const names = [...instancePath.split('/').slice(1), ...(member === undefined ? [] : [String(member)])];
-  const param = names.map((name) => printable(name.replaceAll('~1', '/').replaceAll('~0', '~'), 64)).join('.');
-  if (keyword === 'required') return { param, message: `${param} is required` };
-  if (keyword === 'additionalProperties') return { param, message: unknownMember(param, membersOf(problem)) };
-  // Of a field that may be one of several things each is told.
-  const types = problems.filter((one) => one.keyword === 'type' && one.instancePath === instancePath).flatMap((one) => one.params['type']);
-  const annotated: unknown = (problem as { readonly parentSchema?: Readonly<Record<string, unknown>> }).parentSchema?.[MUST_BE];
-  const right = typeof annotated === 'string' ? `must be ${annotated}` : mustBe(keyword === 'type' ? { keyword, params: { type: types } } : problem);
-  return param === '' ? { param: undefined, message: `The body ${right}` } : { param, message: `${param} ${right}` };
-}
-
-/** The members that the object of a problem may have. */
-function membersOf(problem: object): readonly string[] {
-  const { parentSchema } = problem as { readonly parentSchema?: { readonly properties?: object } };
-  return Object.keys(parentSchema?.properties ?? {});
-}
 
 /** PostgreSQL's SQLSTATE of a text with U+0000. The embedded engine stores it. */
 const UNSTORABLE_CHARACTER = '22021';
@@ -192,11 +169,8 @@ export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
     return new GatewayError('invalid_request', 'A text of the request holds the character U+0000, which cannot be stored', { cause: error });
   }
-  const { code, statusCode, validation, message } = (error ?? {}) as Partial<FastifyError>;
-  if (validation) {
-    const { param, message: words } = describe(validation);
-    return new GatewayError('invalid_request', words, { param, cause: error });
-  }
+  const { code, statusCode, validation, validationContext, message } = (error ?? {}) as Partial<FastifyError>;
+  if (validation) return schemaError(validation, validationContext === 'body' ? 'The body' : 'The address');
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new GatewayError(
@@ -204,6 +178,8 @@ export function toGatewayError(error: unknown): GatewayError {
         'The request body is larger than this endpoint takes: see limits.chat_body_bytes_max and limits.body_bytes_max',
         { cause: error },
       );
+    case 'FST_ERR_BAD_URL':
+      return new GatewayError('invalid_request', 'The address is not valid: it has a percent sign that encodes no character', { cause: error });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_EMPTY_TYPE':
       return new GatewayError('invalid_request', 'Send the body as JSON with content-type: application/json', { cause: error });

@@ -5,6 +5,8 @@ import {
   type JsonObject,
   type JsonRpcError,
   type JsonRpcMessage,
+  messageFault,
+  nearestHint,
   type NotificationMessage,
   RawJsonError,
   readClientMessage,
@@ -60,17 +62,24 @@ export function classify(body: string, headers: InboundHeaders): Inbound {
   const trimmed = { ...headers, version: trim(headers.version), method: trim(headers.method), name: trim(headers.name) };
   if (/^[\t\n\r ]*\[/.test(body)) return classifyBatch(body, trimmed);
   const message = readClientMessage(body, ambiguityOf);
-  if (message === undefined) return refuse(null, ERROR.parse, 'The body is not valid JSON');
-  if (message === null) return refuse(null, ERROR.invalidRequest, NO_MESSAGE);
+  if (!message) return noMessage(body);
   if (message.kind === 'ambiguous')
-    return refuse(message, message.where === 'params' ? ERROR.invalidParams : ERROR.invalidRequest, message.fault.message);
+    return refuse(message, message.where === 'params' ? ERROR.invalidParams : ERROR.invalidRequest, message.fault.message, {
+      type: 'invalid_request',
+      param: message.fault.param,
+    });
   if (message.kind === 'request') return classifyRequest(message, trimmed);
   if (message.kind === 'notification') return classifyNotification(message, trimmed);
   if (names(trimmed.version, isModernEra)) return refuse(null, ERROR.invalidRequest, `A response cannot be posted in revision ${MODERN}`);
   return inSession(message, trimmed);
 }
 
-const NO_MESSAGE = 'The body is not a JSON-RPC 2.0 message, or one of its keys stands twice';
+/** Why the text is no message of JSON-RPC. */
+function noMessage(text: string): Refused {
+  const { kind, message, idText } = messageFault(text);
+  return refuse(idText === null ? null : { idText }, kind === 'parse' ? ERROR.parse : ERROR.invalidRequest, message);
+}
+
 const trim = (value: string | null) => (value === null ? null : trimHeader(value));
 const names = (version: string | null, test: (version: string) => boolean) => version !== null && test(version);
 const acceptsEvents = ({ accept }: InboundHeaders) => accept?.toLowerCase().includes('text/event-stream') ?? false;
@@ -88,7 +97,7 @@ function classifyRequest(message: RequestMessage, headers: InboundHeaders): Inbo
   if (claimsEnvelope(meta)) return classifyModern(message, meta, headers);
   if (modernHeader) return refuse(message, ERROR.invalidParams, ...missingEnvelope(meta, headers.version!));
   if (headers.session !== null) return inSession(message, headers);
-  if (!LEGACY_METHODS[method]) return refuse(message, ERROR.methodNotFound, NOT_FOUND(method), undefined, 404);
+  if (!LEGACY_METHODS[method]) return refuse(message, ERROR.methodNotFound, noMethod(method, LEGACY_METHODS), undefined, 404);
   if (!LEGACY_METHODS[method].bare) return refuse(message, ERROR.server, `${method} needs a session: send initialize first, then its Mcp-Session-Id`);
   return legacyVersionFault(message, headers) ?? { kind: 'bare', message, acceptsEvents: acceptsEvents(headers) };
 }
@@ -107,11 +116,15 @@ function classifyModern(message: RequestMessage, meta: JsonObject, headers: Inbo
     });
   const missing = missingHeaderFault(message, headers);
   if (missing) return mismatch(message, missing);
-  if (!MODERN_METHODS[message.method]) return refuse(message, ERROR.methodNotFound, NOT_FOUND(message.method), undefined, 404);
+  if (!MODERN_METHODS[message.method]) return refuse(message, ERROR.methodNotFound, noMethod(message.method, MODERN_METHODS), undefined, 404);
   return { kind: 'modern', message, version, capabilities: meta[META.capabilities] as JsonObject, acceptsEvents: acceptsEvents(headers) };
 }
 
-const NOT_FOUND = (method: string) => `There is no method ${quote(method)}`;
+/** `methods`: those of the era. */
+function noMethod(method: string, methods: object): string {
+  const hint = nearestHint(method, Object.keys(methods));
+  return `There is no method ${quote(method)}${hint === '' ? '' : `. ${hint}`}`;
+}
 
 /** A notification has no envelope of its own, so the header tells its era; one that has an envelope all the same is held to it. */
 function classifyNotification(message: NotificationMessage, headers: InboundHeaders): Inbound {
@@ -153,14 +166,14 @@ function classifyBatch(body: string, headers: InboundHeaders): Inbound {
     if (elements.length > BATCH_MAX) return refused(`The batch has more than ${BATCH_MAX} messages`);
     JSON.parse(body);
   } catch (error) {
-    if (error instanceof RawJsonError || error instanceof SyntaxError) return refuse(null, ERROR.parse, 'The body is not valid JSON');
+    if (error instanceof RawJsonError || error instanceof SyntaxError) return refuse(null, ERROR.parse, messageFault(body).message);
     throw error;
   }
   if (names(headers.version, isModernEra)) return refused(`Revision ${MODERN} has no batches`);
   const texts: string[] = [];
   for (const { start, end } of elements) {
     const message = readClientMessage(body.slice(start, end), ambiguityOf);
-    if (!message) return refused('The batch holds what is no JSON-RPC 2.0 message, or has a key twice');
+    if (!message) return refused(`A message of the batch is wrong: ${messageFault(body.slice(start, end)).message}`);
     if (message.kind === 'ambiguous') return refused(message.fault.message);
     texts.push(message.text);
     if (message.kind === 'response') continue;

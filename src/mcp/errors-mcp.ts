@@ -1,4 +1,4 @@
-import { type ErrorCode, errorText, type GatewayError, toGatewayError } from '#gateway';
+import { type ErrorCode, errorText, type GatewayError, NotUtf8, toGatewayError } from '#gateway';
 import { ERROR } from './revisions.ts';
 
 /**
@@ -39,7 +39,8 @@ export interface McpErrorReply {
 /** Any thrown value as a JSON-RPC error. `data` names our code, what is wrong and when a retry can help, and has the members of `more`. */
 export function toMcpError(thrown: unknown, idText: string, more: Readonly<Record<string, unknown>> = {}): McpErrorReply {
   const error = toGatewayError(thrown);
-  const { code, status } = MCP_ERRORS[error.code];
+  const { status } = MCP_ERRORS[error.code];
+  const code = error instanceof NotUtf8 ? ERROR.parse : MCP_ERRORS[error.code].code;
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
   return { status, headers, text: errorText(idText, { code, message: error.message, data: { ...dataOf(error), ...more } }) };

@@ -13,7 +13,7 @@ import { runBatch } from './batch.ts';
 import { toMcpError, worthTelling } from './errors-mcp.ts';
 import { ERROR, LEGACY_METHODS } from './revisions.ts';
 import type { LegacyDoor } from './routes.ts';
-import { NO_SESSION } from './session.ts';
+import { BATCH_OUTSIDE, NO_SESSION } from './session.ts';
 import type { Knock } from './standalone.ts';
 import type { McpTail } from './turn.ts';
 
@@ -78,7 +78,8 @@ export function createLegacyDoor<Use extends { leave(): void }>(keeper: SessionK
     answer: Answer,
     run: (use: Use) => Promise<void>,
   ): Promise<void> {
-    const use = id === null ? null : await keeper.enter(service, id, caller.account);
+    if (id === null) return answer.end(BATCH_OUTSIDE.text, BATCH_OUTSIDE.status);
+    const use = await keeper.enter(service, id, caller.account);
     if (use === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
     try {
       await run(use);

@@ -166,13 +166,16 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       await reply.code(204).send();
     }
 
+    const refusal = (error: GatewayError) => toMcpError(error, 'null');
     for (const [path, serviceOf] of [
       ['/mcp', () => null],
       ['/mcp/*', (request: FastifyRequest) => (request.params as { readonly '*': string })['*'] || null],
     ] as const) {
       const all = path === '/mcp';
       const described = describeRoutes(all, app.prefix !== '');
-      app.post(path, { bodyLimit: limits.bodyBytesMax, schema: described.post }, (request, reply) => post(serviceOf(request), request, reply));
+      app.post(path, { bodyLimit: limits.bodyBytesMax, schema: described.post, config: { refusal } }, (request, reply) =>
+        post(serviceOf(request), request, reply),
+      );
       app.get(path, { schema: described.get, exposeHeadRoute: false }, (request, reply) => listen(serviceOf(request), request, reply));
       app.delete(path, { schema: described.delete }, (request, reply) => end(serviceOf(request), request, reply));
     }

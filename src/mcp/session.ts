@@ -1,4 +1,5 @@
 import { errorText, type Offer } from '#gateway';
+import { ERROR } from './revisions.ts';
 import type { Era, McpTail } from './turn.ts';
 
 /** The session of one legacy client with one service, from its `initialize` to its DELETE or the end of its idle time. Never shared between callers. */
@@ -27,6 +28,15 @@ export interface LegacySession {
 
 /** What servers answer to an id of a session that they do not have. */
 const SESSION_NOT_FOUND = -32_001;
+
+/** The answer to a batch without an id: batches are of the revision 2025-03-26, which has them in sessions alone. */
+export const BATCH_OUTSIDE: McpTail = {
+  status: 400,
+  text: errorText('null', {
+    code: ERROR.server,
+    message: 'A batch needs the Mcp-Session-Id header of its session. Without one, send its messages one by one, or the batch to /api/v1/rpc',
+  }),
+};
 
 /** The answer to every id that is no session of this caller with this service: unknown, ended, another's. */
 export const NO_SESSION: McpTail = {

@@ -66,7 +66,7 @@ export const TOOL_ROUNDS_DEFAULT = 8;
 export const TOOL_ROUNDS_MAX = 32;
 
 /** Anchored, so that only the first bytes of a data URL are looked at. */
-const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,)';
+const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])';
 
 const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
 
@@ -84,7 +84,7 @@ const tokens = (about: string) => ({
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,
   description: about,
-  [MUST_BE]: 'an integer of at least 1',
+  [MUST_BE]: `an integer from 1 to ${Number.MAX_SAFE_INTEGER}`,
 });
 const names = (about: string) => ({
   type: ['array', 'null'],
@@ -99,6 +99,8 @@ const object = (about: string, rest: Record<string, unknown> = {}) => ({
   [MUST_BE]: 'an object',
   ...rest,
 });
+/** What a client may send back of a reply as it came. */
+const echoed = { description: 'Of the earlier reply. Not read.' };
 const taskName = { type: ['string', 'null'], minLength: 1, maxLength: 512, [MUST_BE]: 'a string of 1 to 512 characters' };
 const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
 
@@ -300,7 +302,8 @@ export function chatSchema(messagesMax: number) {
         [MUST_BE]: `an integer from 1 to ${TOOL_ROUNDS_MAX}`,
       },
       tollgate: object('The task of an agent to go on with, as an earlier reply told it in its own `tollgate`. Not forwarded.', {
-        properties: { task_id: taskName, context_id: taskName },
+        properties: { task_id: taskName, context_id: taskName, state: echoed, cost_pending: echoed },
+        additionalProperties: false,
       }),
     },
   } as const;

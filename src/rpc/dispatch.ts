@@ -1,5 +1,5 @@
 import { createJSONRPCSuccessResponse, JSONRPCServer } from 'json-rpc-2.0';
-import { MAX_COST_HEADER, type RequestMessage } from '#gateway';
+import { MAX_COST_HEADER, nearestHint, type RequestMessage } from '#gateway';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import type { Ask, Behalf } from './inner-request.ts';
 import { type Method, ownHeaders } from './method.ts';
@@ -49,7 +49,7 @@ export function createDispatch({ methods, ask, discover }: DispatchOptions): Dis
       return createJSONRPCSuccessResponse(PLACE, errorOf(fault));
     }
   });
-  server.handleMethodNotFound = async ({ method }) => createJSONRPCSuccessResponse(PLACE, unknownMethod(method));
+  server.handleMethodNotFound = async ({ method }) => createJSONRPCSuccessResponse(PLACE, unknownMethod(method, methods));
   server.addMethod(DISCOVER, async (_params, { context }) => {
     await context.count();
     return discover(context);
@@ -73,11 +73,15 @@ export function createDispatch({ methods, ask, discover }: DispatchOptions): Dis
 /** The client's own id is kept as it is written, which a parsed one is not. */
 const PLACE = 0;
 
-function unknownMethod(name: string): Outcome {
+function unknownMethod(name: string, methods: readonly Method[]): Outcome {
   const at = streamedAt(name);
+  const hint = nearestHint(
+    name,
+    methods.map((method) => method.name),
+  );
   const message =
     at === null
-      ? `There is no method ${JSON.stringify(name.slice(0, 100))}: ${DISCOVER} lists those that there are`
+      ? `There is no method ${JSON.stringify(name.slice(0, 100))}: ${DISCOVER} lists those that there are${hint === '' ? '' : `. ${hint}`}`
       : `${name} answers with a stream, which a reply of JSON-RPC cannot be: ${at}`;
   return errorOf({ error: { code: CODE.methodNotFound, message }, status: 200, headers: {} });
 }

@@ -1,13 +1,10 @@
 import {
   actedOn,
   type ActedOnAt,
-  isObject,
   type JsonRpcError,
   lookAlikeAt,
   MAX_COST_META,
-  type Members,
-  membersAlong,
-  RawJsonError,
+  messageFault,
   readClientMessage,
   type RequestMessage,
 } from '#gateway';
@@ -48,33 +45,13 @@ const ACTED_ON: ActedOnAt = [
   [['_meta'], actedOn([KEY, MAX_COST_META, RECEIPT, PAYMENT])],
 ];
 
-const FORM = 'send {"jsonrpc": "2.0", "id": …, "method": "…", "params": {…}}';
-
 /** Why JSON text is no request. */
 function faultOf(text: string): Entry {
-  const value: unknown = JSON.parse(text);
-  if (!isObject(value)) return refuse('null', CODE.invalidRequest, `A request is an object: ${FORM}`);
-  let members: Members;
-  try {
-    members = membersAlong(text, PARAMS_META);
-  } catch (error) {
-    if (error instanceof RawJsonError) return refuse('null', CODE.invalidRequest, `The request is ambiguous: ${error.message}`);
-    throw error;
-  }
-  const { id, method, params } = value;
-  const place = members.get('id');
-  const readable = typeof id === 'string' || Number.isFinite(id);
-  const idText = place && readable ? text.slice(place.start, place.end) : 'null';
-  if (value['jsonrpc'] !== '2.0') return refuse(idText, CODE.invalidRequest, `jsonrpc must be "2.0": ${FORM}`);
-  if (typeof method !== 'string') return refuse(idText, CODE.invalidRequest, `method must be a string: ${FORM}`);
-  if (members.has('result') || members.has('error')) return refuse(idText, CODE.invalidRequest, 'A request has neither result nor error');
-  if (place && !readable) return refuse('null', CODE.invalidRequest, 'id must be a string or a number; without one, nothing is executed');
-  if (!place) return { kind: 'silent' };
-  if (!isObject(params)) return refuse(idText, CODE.invalidParams, 'params must be an object: parameters are given by name', 'params');
-  return refuse(idText, CODE.invalidParams, 'params._meta must be an object', 'params._meta');
+  const { kind, message, param, idText } = messageFault(text);
+  // A notification that is wrong is not answered either.
+  if (kind === 'params') return idText === null ? { kind: 'silent' } : refuse(idText, CODE.invalidParams, message, param ?? undefined);
+  return refuse(idText ?? 'null', CODE.invalidRequest, message);
 }
-
-const PARAMS_META = ['params', '_meta'];
 
 function refuse(idText: string, code: number, message: string, param?: string): Refused {
   return { kind: 'refused', idText, error: { code, message, ...(param === undefined ? {} : { data: { type: 'invalid_request', param } }) } };

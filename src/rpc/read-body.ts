@@ -1,5 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-import { elementsOf, GatewayError, readJsonText, type JsonLimits, type JsonRpcError, RawJsonError } from '#gateway';
+import { elementsOf, GatewayError, messageFault, NotUtf8, readJsonText, type JsonLimits, type JsonRpcError, RawJsonError } from '#gateway';
 import { CODE } from './errors-rpc.ts';
 import { type Entry, readEntry } from './entry.ts';
 
@@ -14,17 +13,16 @@ export type Body =
 
 /** Reads the bytes of a stranger. Never rejects. */
 export async function readBody(bytes: Buffer, limits: JsonLimits): Promise<Body> {
-  if (!isUtf8(bytes)) return refuse(CODE.parse, 'The body is not valid UTF-8');
   let text: string;
   try {
     text = await readJsonText(bytes, limits);
   } catch (error) {
-    if (error instanceof GatewayError) return refuse(CODE.invalidRequest, error.message);
+    if (error instanceof GatewayError) return refuse(error instanceof NotUtf8 ? CODE.parse : CODE.invalidRequest, error.message);
     throw error;
   }
   if (!/^[\t\n\r ]*\[/.test(text)) {
     const entry = readEntry(text);
-    return entry === undefined ? NO_JSON : { kind: 'single', entry };
+    return entry === undefined ? noJson(text) : { kind: 'single', entry };
   }
   return readBatch(text);
 }
@@ -37,17 +35,17 @@ function readBatch(text: string): Body {
     if (elements.length > BATCH_MAX) return refuse(CODE.invalidRequest, `A batch has at most ${BATCH_MAX} entries: send the others in another one`);
     for (const element of elements) {
       const entry = readEntry(text.slice(element.start, element.end));
-      if (entry === undefined) return NO_JSON;
+      if (entry === undefined) return noJson(text);
       entries.push(entry);
       end = element.end;
     }
   } catch (error) {
-    if (error instanceof RawJsonError) return NO_JSON;
+    if (error instanceof RawJsonError) return noJson(text);
     throw error;
   }
-  if (!/^[\t\n\r ]*\][\t\n\r ]*$/.test(text.slice(end))) return NO_JSON;
+  if (!/^[\t\n\r ]*\][\t\n\r ]*$/.test(text.slice(end))) return noJson(text);
   return entries.length === 0 ? refuse(CODE.invalidRequest, 'The batch is empty') : { kind: 'batch', entries };
 }
 
 const refuse = (code: number, message: string): Body => ({ kind: 'refused', error: { code, message } });
-const NO_JSON = refuse(CODE.parse, 'The body is not valid JSON: POST a JSON-RPC 2.0 request, or an array of them');
+const noJson = (text: string): Body => refuse(CODE.parse, messageFault(text).message);

@@ -120,7 +120,12 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       return { pieces: [OPEN, ...replies.flatMap((reply, at) => (at === 0 ? [reply] : [COMMA, reply])), CLOSE], status: 200, headers: {} };
     }
 
-    app.post('/rpc', { bodyLimit: limits.chatBodyBytesMax, schema: DESCRIPTION }, async (request, reply) => {
+    const refusal = ({ message, headers }: GatewayError) => ({
+      status: 405,
+      headers: headers ?? {},
+      text: namelessError(CODE.invalidRequest, message),
+    });
+    app.post('/rpc', { bodyLimit: limits.chatBodyBytesMax, schema: DESCRIPTION, config: { refusal } }, async (request, reply) => {
       const gone = new AbortController();
       const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
       let hold: ReplyHold | null = null;

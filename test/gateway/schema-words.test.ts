@@ -7,7 +7,7 @@ const ajv = new Ajv({ allowUnionTypes: true });
 test.each([
   [{ type: 'number' }, 'x', 'must be a number'],
   [{ type: ['number', 'null'] }, 'x', 'must be a number or null'],
-  [{ type: ['string', 'array', 'null'] }, 1, 'must be a text, a list or null'],
+  [{ type: ['string', 'array', 'null'] }, 1, 'must be a string, an array or null'],
   [{ type: 'integer' }, 1.5, 'must be a whole number'],
   [{ type: 'boolean' }, 1, 'must be true or false'],
   [{ enum: ['a', null] }, 'b', 'must be one of a, null'],
@@ -15,7 +15,7 @@ test.each([
   [{ type: 'string', minLength: 1 }, '', 'must not be empty'],
   [{ type: 'string', minLength: 3 }, 'a', 'must have at least 3 characters'],
   [{ type: 'string', maxLength: 1 }, 'ab', 'must have at most 1 character'],
-  [{ type: 'array', minItems: 1 }, [], 'must not be an empty list'],
+  [{ type: 'array', minItems: 1 }, [], 'must not be empty'],
   [{ type: 'array', maxItems: 2 }, [1, 2, 3], 'must have at most 2 entries'],
   [{ type: 'array', uniqueItems: true }, [1, 1], 'must not have an entry twice'],
   [{ type: 'number', minimum: 0 }, -1, 'must be 0 or more'],

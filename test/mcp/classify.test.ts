@@ -188,7 +188,7 @@ describe('a legacy request', () => {
     ['a response in the modern era', result, session({ version: '2026-07-28' }), 400, -32600, 'null'],
     ['no JSON', '{', NO_HEADERS, 400, -32700, 'null'],
     ['no body', '', NO_HEADERS, 400, -32700, 'null'],
-    ['no message', '{"id":7}', NO_HEADERS, 400, -32600, 'null'],
+    ['no message', '{"id":7}', NO_HEADERS, 400, -32600, '7'],
     ['a key twice', '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","name":"b"}}', NO_HEADERS, 400, -32600, 'null'],
   ])('is refused: %s', (_name, body, headers, status, code, idText) => {
     expect(classify(body, headers)).toMatchObject({ kind: 'refused', status, idText, error: { code } });

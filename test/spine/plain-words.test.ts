@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // What a request has wrong is said in plain words at every endpoint that has a schema, and names the field.
@@ -73,7 +73,7 @@ test('of a query', async () => {
       if (response.status !== 400) continue;
       const { error } = (await response.json()) as { error: { message: string; param: string } };
       expect(error.param).toBe(name);
-      expect(error.message).toMatch(new RegExp(`^${name} must be (?:a whole number|a number|true or false)$`));
+      expect(error.message).toMatch(new RegExp(`^${name} must be (?:a whole number|a number|true or false), not "nonsense"$`));
       refused++;
     }
   }
@@ -81,13 +81,105 @@ test('of a query', async () => {
 });
 
 test.each([
-  ['/keys', { limit: '5' }, 'limit must be a number or null'],
+  ['/keys', { limit: '5' }, 'limit must be a number or null, not "5"'],
   ['/keys', { name: '' }, 'name must not be empty'],
-  ['/keys', { allowed_services: 'all' }, 'allowed_services must be a list or null'],
-  ['/keys', { allowed_services: [1] }, 'allowed_services.0 must be a text'],
+  ['/keys', { allowed_services: 'all' }, 'allowed_services must be an array or null, not "all"'],
+  ['/keys', { allowed_services: [1] }, 'allowed_services[0] must be a string, not 1'],
+  ['/keys', { allowed_services: [] }, 'allowed_services must not be empty'],
   ['/keys', { limits: 5 }, 'limits is not known here; did you mean limit? Known are name, label, limit, limit_reset, expires_at, allowed_services'],
-  ['/keys', [], 'The body must be an object or null'],
-  ['/topup', { amount_usd: true }, 'amount_usd must be a number or a text'],
+  ['/keys', { limit: 1e12 }, 'limit 1000000000000 is larger than 1000000000 USD, the most that an amount can be'],
+  ['/keys', [], 'The body must be an object or null, not an empty array'],
+  ['/topup', { amount_usd: true }, 'amount_usd must be a number or a string, not true'],
+  [
+    '/chat/completions',
+    { model: 'm', messages: [{ role: 'user', content: 'x' }], max_tokens: 1e30 },
+    'max_tokens must be an integer from 1 to 9007199254740991, not 1e+30',
+  ],
+  ['/chat/completions', { model: 'm', messages: [] }, 'messages must be an array of 1 to 2048 messages, not an empty array'],
 ])('%s of %j: %s', async (path, body, message) => {
   expect(await (await spine.post(path, body)).json()).toMatchObject({ error: { message, code: 400 } });
+});
+
+test('of an address', async () => {
+  const say = async (path: string) => {
+    const response = await fetch(spine.origin + path, { headers: { authorization: `Bearer ${spine.key}` } });
+    return ((await response.json()) as { error: { message: string; param: string | null } }).error;
+  };
+  expect(await say('/api/v1/models?type=chat&type=image')).toMatchObject({ message: 'type must be given once', param: 'type' });
+  expect(await say('/api/v1/models?type=x')).toMatchObject({ message: 'type must be one of chat, image, video, all, not "x"', param: 'type' });
+  expect(await say('/api/v1/%ff')).toMatchObject({ message: 'The address is not valid: it has a percent sign that encodes no character' });
+  expect(await say('/api/v1/agents/no/such')).toMatchObject({
+    message: 'Agent not found: no/such. GET /api/v1/agents lists those that there are',
+    param: 'agent',
+  });
+  expect(await say('/api/v1/tools?service=no/such')).toMatchObject({ param: 'service' });
+});
+
+const CALL = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' } };
+const FORM = 'send {"jsonrpc": "2.0", "id": …, "method": "…", "params": {…}}';
+
+describe.each(['/mcp/no/such', '/a2a/no/such', '/api/v1/rpc'])('of a message to %s', (path) => {
+  const send = async (body: string | Uint8Array<ArrayBuffer>, method = 'POST') => {
+    const headers = { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' };
+    const response = await fetch(spine.origin + path, { method, headers, ...(method === 'GET' ? {} : { body }) });
+    return { status: response.status, allow: response.headers.get('allow'), answer: (await response.json()) as Record<string, unknown> };
+  };
+
+  test.each([
+    ['no JSON', '{"jsonrpc":', null, -32_700, 'The body is not valid JSON: it ends too early, at position 11'],
+    ['nothing', ' ', null, -32_700, `The body is empty: ${FORM}`],
+    ['a text', '"x"', null, -32_600, `A request is an object: ${FORM}`],
+    ['no version', JSON.stringify({ ...CALL, jsonrpc: undefined }), 7, -32_600, `jsonrpc must be "2.0": ${FORM}`],
+    ['no method', JSON.stringify({ ...CALL, method: undefined }), 7, -32_600, `method must be a string: ${FORM}`],
+    ['a number as method', JSON.stringify({ ...CALL, method: 5 }), 7, -32_600, `method must be a string: ${FORM}`],
+    ['an object as id', JSON.stringify({ ...CALL, id: {} }), null, -32_600, 'id must be a string or a number'],
+    [
+      'a key twice',
+      '{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}',
+      null,
+      -32_600,
+      'The request is ambiguous: the key "id" stands twice in one object (at position 24)',
+    ],
+  ])('%s', async (_name, body, id, code, message) => {
+    expect((await send(body)).answer).toEqual({ jsonrpc: '2.0', id, error: expect.objectContaining({ code, message }) as unknown });
+  });
+
+  test('parameters in an array', async () => {
+    const { answer } = await send(JSON.stringify({ ...CALL, params: [] }));
+    expect(answer).toMatchObject({ id: 7, error: { message: 'params must be an object: parameters are given by name' } });
+  });
+
+  test('bytes that are no text', async () => {
+    const { answer } = await send(new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]));
+    expect(answer).toMatchObject({ id: null, error: { code: -32_700, message: 'The body is not valid UTF-8' } });
+  });
+
+  test('a method that is nearly one', async () => {
+    const method = { '/mcp/no/such': 'tools/cal', '/a2a/no/such': 'message/sen', '/api/v1/rpc': 'chat/completion' }[path]!;
+    const { answer } = await send(JSON.stringify({ ...CALL, method }));
+    const { code, message } = answer['error'] as { code: number; message: string };
+    expect(code).toBe(-32_601);
+    expect(message).toMatch(
+      new RegExp(
+        `^There is no method "${method}".*The nearest: ${{ '/mcp/no/such': 'tools/call', '/a2a/no/such': 'message/send', '/api/v1/rpc': 'chat/completions' }[path]!}`,
+      ),
+    );
+  });
+
+  test('another HTTP method, in the shape of the wire', async () => {
+    const { status, allow, answer } = await send('{}', 'PUT');
+    expect([status, allow?.includes('POST')]).toEqual([405, true]);
+    const { message } = answer['error'] as { message: string };
+    expect(message).toMatch(/ does not take PUT\. It takes .*POST$/);
+    if (path.startsWith('/a2a')) expect(answer).toMatchObject({ error: { code: 405, details: [{ reason: 'INVALID_PARAMS' }] } });
+    else expect(answer).toMatchObject({ jsonrpc: '2.0', id: null });
+  });
+});
+
+test('an address of agents that is only posted to says so', async () => {
+  for (const path of ['/a2a', '/api/v1/a2a']) {
+    const response = await fetch(spine.origin + path, { headers: { authorization: `Bearer ${spine.key}` } });
+    expect([path, response.status, response.headers.get('allow')]).toEqual([path, 405, 'POST']);
+    expect(await response.json()).toMatchObject({ message: 'This address does not take GET. It takes POST' });
+  }
 });

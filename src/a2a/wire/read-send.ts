@@ -52,6 +52,8 @@ function parseSend(version: A2aVersion, params: unknown): SendParams {
   if (version === '1.0' ? role !== 'ROLE_USER' && role !== 1 : role !== 'user') {
     throw new Fault(`message.role must be "${version === '1.0' ? 'ROLE_USER' : 'user'}"`);
   }
+  optionalObject(params, 'metadata');
+  optionalObject(message, 'metadata', 'message.');
   const configuration = optionalObject(params, 'configuration') ?? {};
   return {
     messageId,

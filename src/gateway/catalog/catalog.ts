@@ -1,5 +1,5 @@
 import type { Offer, Primitive } from '../call.ts';
-import { GatewayError } from '../errors.ts';
+import { type ErrorCode, GatewayError } from '../errors.ts';
 import { createLatelyServed } from './lately-served.ts';
 import { printable, SORT_SUFFIXES } from './names.ts';
 import { directForm } from './offers.ts';
@@ -45,13 +45,14 @@ const ADDRESS_LENGTH = 42;
 /** What a provider that moves takes to be back. */
 const BACK_S = 5;
 
+const MODEL = { code: 'invalid_model', kind: 'Model', hint: '', param: 'model' } as const;
 const NOT_FOUND = {
-  model: ['invalid_model', 'Model'],
-  image: ['invalid_model', 'Model'],
-  video: ['invalid_model', 'Model'],
-  tool: ['not_found', 'Service'],
-  agent: ['not_found', 'Agent'],
-} as const satisfies Record<Primitive, readonly [string, string]>;
+  model: MODEL,
+  image: MODEL,
+  video: MODEL,
+  tool: { code: 'not_found', kind: 'Service', hint: '. GET /api/v1/tools lists those that there are', param: 'service' },
+  agent: { code: 'not_found', kind: 'Agent', hint: '. GET /api/v1/agents lists those that there are', param: 'agent' },
+} as const satisfies Record<Primitive, { readonly code: ErrorCode; readonly kind: string; readonly hint: string; readonly param: string }>;
 
 /**
  * All offers of all sources, found by name. Names are case-sensitive and may hold colons, so they are looked up in this order:
@@ -120,8 +121,8 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
         throw new GatewayError('no_provider_healthy', `No provider of ${printable(name)} is connected at the moment; one was, a moment ago`, {
           retryAfterS: BACK_S,
         });
-      const [code, kind] = NOT_FOUND[primitive];
-      throw new GatewayError(code, `${kind} not found: ${printable(name)}`, { param: code === 'invalid_model' ? 'model' : undefined });
+      const { code, kind, hint, param } = NOT_FOUND[primitive];
+      throw new GatewayError(code, `${kind} not found: ${printable(name)}${hint}`, { param });
     },
     knows(name, primitive) {
       try {

@@ -17,13 +17,17 @@ function derivedText(from: string, takes: string, meaning: string, fault: (value
   return { ...checkedText(takes, meaning, fault), defaultText: from };
 }
 
-/** A block with the names that follow from its `name` where it leaves them out. */
-export function completeBlock(block: Table): Table {
+/** A block with the names that follow from its `name` where it leaves them out. `shown`: the display_name of another block of the same listing. */
+export function completeBlock(block: Table, shown: (listing: string) => unknown = () => undefined): Table {
   const { name } = block;
   if (typeof name !== 'string') return block;
   const author = /^([^/]+)\//.exec(name)?.[1];
-  return { display_name: name, ...(author === undefined ? {} : { provider_name: author }), ...block };
+  const named = { ...(author === undefined ? {} : { provider_name: author }), ...block };
+  return { display_name: shown(listingOf(named)) ?? name, ...named };
 }
+
+/** Blocks with the same one are one listing. */
+export const listingOf = ({ name, provider_name: provider }: Table): string => `${String(provider).toLowerCase()}\n${String(name)}`;
 
 /** Text that may be left out, and is `fallback` then. */
 export function optionalCheckedText(takes: string, meaning: string, fallback: string, fault: (value: string) => string | null): Option<string> {

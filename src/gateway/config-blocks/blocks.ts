@@ -4,7 +4,7 @@ import { complain, isTable, type Reading, type Table } from '../config-reading.t
 import { readTable, valuesOf, type ForeignKeys } from '../config-table.ts';
 import type { Service, ServiceConfig } from '../config.ts';
 import { AGENT_BLOCK } from './agent-block.ts';
-import { completeBlock } from './block-options.ts';
+import { completeBlock, listingOf } from './block-options.ts';
 import type { BlockKind, Place } from './block.ts';
 import { IMAGE_BLOCK } from './image-block.ts';
 import { MODEL_BLOCK } from './model-block.ts';
@@ -64,6 +64,7 @@ function readEach<T>(
 ): readonly T[] {
   const read: T[] = [];
   const checkListing = createListingCheck(rules.oneProvider, reading);
+  const shown = shownNames(file);
   let count = 0;
   for (const table of BLOCK_TABLES) {
     const blocks = file[table];
@@ -83,13 +84,27 @@ function readEach<T>(
         complain(reading, path, `is ${show(written)}`, `a [[${table}]] block`);
         continue;
       }
-      const block = completeBlock(written);
+      const block = completeBlock(written, shown);
       checkListing(table, block, path);
       const one = readOne(BLOCKS[table], block, path);
       if (one !== null) read.push(one);
     }
   }
   return read;
+}
+
+/** The first display_name that a block of a listing says, for those that say none. */
+function shownNames(file: Table): (listing: string) => unknown {
+  const shown = new Map<string, unknown>();
+  for (const table of BLOCK_TABLES) {
+    const blocks: unknown = file[table];
+    for (const block of Array.isArray(blocks) ? (blocks as readonly unknown[]) : []) {
+      if (!isTable(block) || block['display_name'] === undefined) continue;
+      const listing = listingOf(completeBlock(block));
+      if (!shown.has(listing)) shown.set(listing, block['display_name']);
+    }
+  }
+  return (listing) => shown.get(listing);
 }
 
 /** What blocks may not say against each other: looks at the names that are right in themselves, whatever else is wrong with their block. */
@@ -120,7 +135,7 @@ function createListingCheck(oneProvider: boolean, reading: Reading): (table: str
     const claimed = oneProvider ? claimedNameFault(table, name) : null;
     if (claimed !== null) return complain(reading, `${path}.name`, claimed, 'another name');
 
-    const listing = `${provider.toLowerCase()}\n${name}`;
+    const listing = listingOf(block);
     const door = doors.get(`${table}\n${listing}`);
     if (door !== undefined) {
       const line = reading.lineOf(`${door}.name`);

@@ -91,14 +91,21 @@ function resolveWrapped(message: RequestMessage, here: Here): Resolution {
 }
 
 function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: unknown, here: Here, rewrite: (own: string) => string): Resolution {
-  if (typeof name !== 'string') return refused(ERROR.invalidParams, `${message.method} needs a name`);
+  if (typeof name !== 'string')
+    return refused(
+      ERROR.invalidParams,
+      `params.name must be the name of a ${kind === 'tools' ? 'tool' : 'prompt'}: ${kind}/list shows those that there are`,
+      {
+        param: 'params.name',
+      },
+    );
   const prefix = splitName(name)?.prefix;
   // A slug may stand in front too. No slug is another service's prefix: it has `-` and no `_`, or is the same word.
   const table = prefix === undefined ? null : tableOf(here.tables.prefixed(prefix) ?? here.tables.service(prefix), here);
   const own = table && ownName(table, kind, name);
   if (table && own !== null && own !== undefined) return { kind: 'service', service: table.service, text: rewrite(own) };
   const nearest = nearestNames(name, candidates(table, kind, here));
-  const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : '';
+  const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : ` ${kind}/list shows those that there are`;
   return refused(ERROR.invalidParams, `There is no ${kind === 'tools' ? 'tool' : 'prompt'} ${printable(name)} here.${hint}`, { nearest });
 }
 

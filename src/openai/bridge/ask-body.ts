@@ -25,10 +25,12 @@ function textOf(part: Exclude<Part, FilePart>): string {
 }
 
 function toImage({ mediaType, name, url, bytes }: FilePart): ContentPart {
-  if (bytes !== null && mediaType !== null && IMAGE.test(mediaType) && BASE64.test(bytes))
-    return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${bytes}` } };
-  if (url !== null && isImage(mediaType, url)) return { type: 'image_url', image_url: { url } };
   const what = [name, mediaType].filter((word) => word !== null).map((word) => JSON.stringify(word.slice(0, 64)));
+  if (bytes !== null && mediaType !== null && IMAGE.test(mediaType)) {
+    if (!BASE64.test(bytes)) throw new GatewayError('invalid_request', `The bytes of the file ${what.join(', ')} are not base64`);
+    return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${bytes}` } };
+  }
+  if (url !== null && isImage(mediaType, url)) return { type: 'image_url', image_url: { url } };
   throw new GatewayError(
     'unprocessable',
     `A chat model cannot take the file${what.length ? ` ${what.join(', ')}` : ''}: it takes images, as base64 with a media type such as image/png or at an https URL, and text`,

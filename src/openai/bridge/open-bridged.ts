@@ -6,6 +6,7 @@ import {
   type CallRequest,
   type Conversation,
   type Exchange,
+  GatewayError,
   type JsonLimits,
   type Offer,
   type Pipeline,
@@ -42,12 +43,16 @@ export function openBridged(
   const traceparent = context.headers['traceparent'];
 
   return async (callId, gone) => {
-    const asked = await speaker.toCall(name, ask, {
-      caller,
-      requestId,
-      traceparent: typeof traceparent === 'string' ? traceparent : null,
-      wantsReceipt: wantsReceipt(ask.stream, context),
-    });
+    const asked = await speaker
+      .toCall(name, ask, {
+        caller,
+        requestId,
+        traceparent: typeof traceparent === 'string' ? traceparent : null,
+        wantsReceipt: wantsReceipt(ask.stream, context),
+      })
+      .catch((error: unknown) => {
+        throw inTheBody(error);
+      });
     let serving: Offer | null = null;
     const request: CallRequest = {
       ...asked,
@@ -67,6 +72,12 @@ export function openBridged(
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return { about, frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }) };
   };
+}
+
+/** Tasks and contexts are named in the member `tollgate` of a chat request. */
+function inTheBody(error: unknown): unknown {
+  if (!(error instanceof GatewayError) || (error.param !== 'task_id' && error.param !== 'context_id')) return error;
+  return new GatewayError(error.code, error.message, { param: `tollgate.${error.param}`, cause: error });
 }
 
 /** Names of sessions are the client's own, and often short: as contexts of an agent they must not be those of others. */

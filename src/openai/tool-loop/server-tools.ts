@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GatewayError } from '#gateway';
+import { GatewayError, printable, unknownMember } from '#gateway';
 import type { ChatTool } from '../chat-schema.ts';
 
 /** A tool as it is shown to a model. All of it is its server's word. */
@@ -60,6 +60,8 @@ export async function resolveServerTools(
   return { all, own, named };
 }
 
+const MEMBERS: readonly string[] = ['type', 'service', 'allowed_tools'];
+
 interface Wanted {
   readonly service: string;
   readonly facts: ToolFacts;
@@ -69,6 +71,11 @@ async function select(tools: readonly ChatTool[], toolsOf: (service: string) => 
   const wanted = new Map<string, Wanted>();
   const asked = tools.flatMap((tool, index) => (tool.type === 'mcp' ? [{ tool, at: `tools[${index}]` }] : []));
   if (asked.length > SERVICES_MAX) throw invalid(`tools names ${asked.length} services; at most ${SERVICES_MAX} can be named`, 'tools');
+  for (const { tool, at } of asked) {
+    // A misspelt list of allowed tools must not allow all of them.
+    const stranger = Object.keys(tool).find((key) => !MEMBERS.includes(key));
+    if (stranger !== undefined) throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);
+  }
   const listed = await Promise.all(asked.map(({ tool, at }) => listOf(tool.service!, `${at}.service`, toolsOf)));
   asked.forEach(({ tool: { service, allowed_tools: allowed }, at }, index) => {
     const byName = new Map(listed[index]!.map((facts) => [facts.name, facts]));

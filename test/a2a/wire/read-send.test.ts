@@ -76,6 +76,8 @@ describe('reading the parameters of a send', () => {
     ['0.3', { message: legacy({ parts: [{ kind: 'data', data: 1 }] }) }, 'message.parts[0].data must be an object'],
     ['1.0', { message: message({ referenceTaskIds: 'a' }) }, 'message.referenceTaskIds must be an array of at most 100 strings'],
     ['1.0', { message: message(), configuration: 1 }, 'configuration must be an object'],
+    ['1.0', { message: message(), metadata: 'x' }, 'metadata must be an object'],
+    ['0.3', { message: legacy({ metadata: [] }) }, 'message.metadata must be an object'],
     ['0.3', { message: legacy(), configuration: { blocking: 'no' } }, 'configuration.blocking must be true or false'],
     ['1.0', { message: message(), configuration: { historyLength: -1 } }, 'configuration.historyLength must be a whole number from 0 on'],
     [

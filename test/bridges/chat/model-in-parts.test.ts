@@ -175,11 +175,16 @@ describe('ends as a chat call does', () => {
 test.each([
   ['a document', { kind: 'file', mediaType: 'application/pdf', name: 'a.pdf', url: null, bytes: 'AAAA' }],
   ['an image that is not at a safe place', { kind: 'file', mediaType: 'image/png', name: null, url: 'http://example.com/a.png', bytes: null }],
-  ['what is no base64', { kind: 'file', mediaType: 'image/png', name: null, url: null, bytes: 'A"}' }],
   ['a file of no known kind', { kind: 'file', mediaType: null, name: null, url: 'https://example.com/a', bytes: null }],
 ] as const)('takes images alone: not %s', async (_what, part) => {
   const asked = world.say(world.speakers.model, 'test/model', asking([{ role: 'user', parts: [part] }]));
   await expect(asked).rejects.toMatchObject({ code: 'unprocessable', message: expect.stringContaining('it takes images') as string });
+});
+
+test('names an image whose bytes are no base64', async () => {
+  const part = { kind: 'file', mediaType: 'image/png', name: 'a.png', url: null, bytes: 'A"}' } as const;
+  const asked = world.say(world.speakers.model, 'test/model', asking([{ role: 'user', parts: [part] }]));
+  await expect(asked).rejects.toMatchObject({ code: 'invalid_request', message: 'The bytes of the file "a.png", "image/png" are not base64' });
 });
 
 test('is known by its name', async () => {

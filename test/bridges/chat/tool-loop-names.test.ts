@@ -37,6 +37,7 @@ describe('names', () => {
     ['no service', { tools: [{ type: 'mcp' }] }, 400, 'tools[0].service'],
     ['an unknown service', { tools: [OWN, { type: 'mcp', service: 'nobody' }] }, 404, 'tools[1].service'],
     ['an unknown tool', { tools: [{ type: 'mcp', service: 'kit', allowed_tools: ['none'] }] }, 400, 'tools[0].allowed_tools[0]'],
+    ['a member that is not known', { tools: [{ type: 'mcp', service: 'kit', allowed: ['none'] }] }, 400, 'tools[0].allowed'],
     ['several answers', { n: 2 }, 400, 'n'],
     ['functions of the old kind', { functions: [{ name: 'f' }] }, 400, 'functions'],
     ['too many rounds', { max_tool_rounds: 33 }, 400, 'max_tool_rounds'],

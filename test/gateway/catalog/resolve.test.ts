@@ -86,7 +86,11 @@ describe('an unknown name', () => {
   });
 
   test('of a tool is not_found', () => {
-    expect(errorOf('nothing', 'tool')).toMatchObject({ code: 'not_found', message: 'Service not found: nothing', param: undefined });
+    expect(errorOf('nothing', 'tool')).toMatchObject({
+      code: 'not_found',
+      message: 'Service not found: nothing. GET /api/v1/tools lists those that there are',
+      param: 'service',
+    });
   });
 
   test('is repeated short and printable', () => {

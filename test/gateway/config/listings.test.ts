@@ -21,6 +21,13 @@ describe('blocks of one name', () => {
     expect(load(block('models') + block('agents', { display_name: '"Other"', provider_name: '"Other"' })).services).toHaveLength(2);
   });
 
+  test('have that of the block that says one', () => {
+    const silent = { display_name: null };
+    for (const text of [block('models') + block('agents', silent), block('models', silent) + block('agents')])
+      expect(new Set(load(text).services.map(({ service }) => service.displayName))).toEqual(new Set(['Small (Acme)']));
+    expect(load(block('models') + block('agents', { ...silent, provider_name: '"Other"' })).services[1]?.service.displayName).toBe('acme/small');
+  });
+
   test.each(['models', 'tools', 'agents', 'images', 'videos'] as const)('stand once among the %s of a provider', (table) => {
     expect(problemsOf(block(table) + block(table, { display_name: '"Other"' }))).toMatchObject([{ key: `${table}[1].name` }]);
   });

@@ -14,7 +14,7 @@ export interface EvmSigner {
   readonly lowS: boolean;
 }
 
-const SIGNATURE = /^0x[0-9a-fA-F]{130}$/;
+const SIGNATURE = /^(?:0x)?[0-9a-fA-F]{130}$/;
 const ADDRESS = /^0x(?:[0-9a-f]{40}|[0-9a-fA-F]{40})$/;
 const ORDER = Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141', 'hex');
 const HALF_ORDER = Buffer.from('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', 'hex');
@@ -27,10 +27,10 @@ export function loadRecovery(): Promise<Recover> {
   return (recovery ??= Promise.resolve(nativeRecovery() ?? viemRecovery()));
 }
 
-/** The signer of a text by EIP-191 (`personal_sign`); null for what is not 65 bytes of 0x-hex with an `r`, `s` and `v` that a signature can have. */
+/** The signer of a text by EIP-191 (`personal_sign`); null for what is not 65 bytes of hex, with 0x or without, with an `r`, `s` and `v` that a signature can have. */
 export async function recoverSigner(text: string, signature: string): Promise<EvmSigner | null> {
   if (!SIGNATURE.test(signature)) return null;
-  const bytes = Buffer.from(signature.slice(2), 'hex');
+  const bytes = Buffer.from(signature.slice(-130), 'hex');
   const parity = parityOf(bytes[64]!);
   const s = bytes.subarray(32, 64);
   if (parity === null || !inRange(bytes.subarray(0, 32)) || !inRange(s)) return null;

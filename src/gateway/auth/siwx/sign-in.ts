@@ -84,13 +84,17 @@ async function checkSignature(message: SignInMessage, signed: SignedMessage, con
     if (signer.lowS) return callerOf(message, `eip155:${address}`);
     throw signInError('The signature has a high s: wallets make the other of the two forms (EIP-2)');
   }
-  if (await contracts.verify({ network, address, ...signed, client })) return callerOf(message, `${network}:${address}`);
+  if (await contracts.verify({ network, address, ...signed, signature: with0x(signed.signature), client }))
+    return callerOf(message, `${network}:${address}`);
   throw signInError(
     signer === null
-      ? `The signature is not one of ${address} over this text: EIP-191, 65 bytes in hex with 0x${contractHint(contracts, network)}`
+      ? `The signature is not one of ${address} over this text: EIP-191, 65 bytes in hex${contractHint(contracts, network)}`
       : `The text was signed by ${signer.address}, or was changed after it was signed; it names ${address}${contractHint(contracts, network)}`,
   );
 }
+
+/** What contracts are asked about; ordinary wallets' signatures are read with 0x and without. */
+const with0x = (signature: string) => (/^[0-9a-fA-F]+$/.test(signature) ? `0x${signature}` : signature);
 
 function contractHint(contracts: ContractWallets, network: string): string {
   return contracts.knows(network) ? '' : `. Contract wallets cannot be checked on ${quoted(network)} here`;

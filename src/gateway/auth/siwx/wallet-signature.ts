@@ -6,7 +6,7 @@ export interface WalletSignature {
   /** Ledger account of the wallet: `solana:<address>` or `eip155:<address in lower case>`. */
   readonly account: string;
   readonly text: string;
-  /** Solana: 64 bytes in base58 or base64. EVM: 65 bytes in hex with 0x. */
+  /** Solana: 64 bytes in base58 or base64. EVM: 65 bytes in hex, with 0x or without. */
   readonly signature: string;
 }
 

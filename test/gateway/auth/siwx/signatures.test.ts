@@ -198,12 +198,18 @@ describe('a signature of EVM', () => {
     expect(await verifyWalletSignature({ account: wallet.account, text: 'text', signature: high })).toBe(false);
   });
 
+  it('is hex, with 0x or without', async () => {
+    const wallet = evmWallet();
+    const good = await wallet.sign('text');
+    for (const signature of [good, good.slice(2), good.slice(2).toUpperCase()])
+      expect(await recoverSigner('text', signature)).toEqual({ address: wallet.address.toLowerCase(), lowS: true });
+  });
+
   it('has 65 bytes of hex and numbers of the curve', async () => {
     const good = await evmWallet().sign('text');
     const zero = '0'.repeat(64);
     const order = SECP256K1_ORDER.toString(16);
     for (const signature of [
-      good.slice(2),
       `0X${good.slice(2)}`,
       good.slice(0, -2),
       `${good}00`,

@@ -1,0 +1,63 @@
+import { type Members, membersAlong, RawJsonError } from '../json/raw-json.ts';
+import { syntaxFault } from '../json/syntax-error.ts';
+import { isObject, type JsonObject } from './message.ts';
+
+/** Why a text is no message of JSON-RPC 2.0. */
+export interface MessageFault {
+  /** The code that JSON-RPC has for it: -32700, -32600 or -32602. */
+  readonly kind: 'parse' | 'request' | 'params';
+  readonly message: string;
+  /** The member that is wrong. */
+  readonly param: string | null;
+  /** The id for the reply, as it is written; null where there is none that can be read. */
+  readonly idText: string | null;
+}
+
+const FORM = 'send {"jsonrpc": "2.0", "id": …, "method": "…", "params": {…}}';
+
+/** Asked after parseMessage refused a text: with undefined, as it is no JSON, or with null. */
+export function messageFault(text: string): MessageFault {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const fault = syntaxFault(text, error);
+    return {
+      kind: 'parse',
+      message: fault === null ? `The body is empty: ${FORM}` : `The body is not valid JSON: ${fault}`,
+      param: null,
+      idText: null,
+    };
+  }
+  if (!isObject(value)) return { kind: 'request', message: `A request is an object: ${FORM}`, param: null, idText: null };
+  let members: Members;
+  try {
+    members = membersAlong(text, ['params', '_meta']);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    return { kind: 'request', message: `The request is ambiguous: ${error.message}`, param: null, idText: null };
+  }
+  const place = members.get('id');
+  const idText = place && isId(value['id']) ? text.slice(place.start, place.end) : null;
+  return { ...faultOf(value, members), idText };
+}
+
+const isId = (id: unknown): boolean => typeof id === 'string' || Number.isFinite(id);
+
+function faultOf({ jsonrpc, id, method, params, error }: JsonObject, members: Members): Omit<MessageFault, 'idText'> {
+  const wrong = (param: string, message: string, kind: 'request' | 'params' = 'request') => ({ kind, message: `${param} must be ${message}`, param });
+  if (jsonrpc !== '2.0') return wrong('jsonrpc', `"2.0": ${FORM}`);
+  if (method === undefined && members.has('error') && !members.has('result')) {
+    if (!isObject(error)) return wrong('error', 'an object with a code and a message');
+  } else if (method === undefined && members.has('result')) {
+    if (members.has('error')) return { kind: 'request', message: 'A response has either result or error, not both', param: 'error' };
+  } else {
+    if (typeof method !== 'string') return wrong('method', `a string: ${FORM}`);
+    if (members.has('result') || members.has('error'))
+      return { kind: 'request', message: 'A request has neither result nor error', param: members.has('result') ? 'result' : 'error' };
+  }
+  if (members.has('id') ? !isId(id) : method === undefined) return wrong('id', 'a string or a number');
+  if (members.has('params') && !isObject(params)) return wrong('params', 'an object: parameters are given by name', 'params');
+  if (isObject(params) && Object.hasOwn(params, '_meta') && !isObject(params['_meta'])) return wrong('params._meta', 'an object', 'params');
+  return wrong('error', 'an object with a code, which is a number, and a message, which is a string');
+}
