@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { withTargetOptions } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
-import { findTarget, type TargetFlags } from './target.ts';
+import type { TargetFlags } from './target.ts';
 import { say } from './target-words.ts';
 import { painter } from './terminal.ts';
 
@@ -32,6 +32,8 @@ export function restoredCommand(): Command {
 }
 
 async function restored({ accept = false, ...flags }: RestoredFlags): Promise<void> {
+  // Loaded here: to explain the command takes none of it.
+  const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags, { create: true });
   if (running) throw new CliError(`The gateway at ${running.base} runs on it. Stop it first.`);
   say(words);
