@@ -23,12 +23,11 @@ Examples:
 
 /** `tollgate restored`: go on with a database that has less than the data directory remembers. */
 export function restoredCommand(): Command {
-  return withTargetOptions(
-    new Command('restored').summary('after a backup was restored: compare, and go on with what is there').description('Compare a restored database.'),
-  )
-    .option('--accept', 'go on without what is missing')
-    .addHelpText('after', HELP)
-    .action(restored);
+  const command = new Command('restored')
+    .summary('after a backup was restored: compare, and go on with what is there')
+    .description('Compare a restored database.')
+    .option('--accept', 'go on without what is missing');
+  return withTargetOptions(command).addHelpText('after', HELP).action(restored);
 }
 
 async function restored({ accept = false, ...flags }: RestoredFlags): Promise<void> {
