@@ -24,6 +24,7 @@ const DEEP_ONLY = [
   'test/billing/chain/transactions-that-vanish.test.ts',
   'test/billing/ledger-races-without-guards.test.ts',
   'test/cluster/gateway-freezes.test.ts',
+  'test/gateway/reference/docs-in-a-browser.test.ts',
   'test/gateway/registry/flapping.test.ts',
   'test/mcp/clients/coding-agents.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',

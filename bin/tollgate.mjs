@@ -21,6 +21,8 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
   const { enableCompileCache } = await import('node:module');
   const cache = join(root, 'node_modules', '.cache', 'tollgate');
   enableCompileCache?.(cache);
+  // Threads and child processes look here: without it the database's thread compiles all that it loads at every start.
+  process.env.NODE_COMPILE_CACHE ??= cache;
   await import('../src/main.ts');
 } else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
   fail(

@@ -1,5 +1,5 @@
 import { audit, compareJournal, EMBEDDED_CHAIN, journalHead, type AuditCheck, type AuditOptions, type AuditReport, type LedgerBatch } from '#billing';
-import type { Config, Logger } from '#gateway';
+import type { Config } from '#gateway';
 import { openDatabase, type OpenDatabase } from '#store';
 import {
   ACCEPT,
@@ -35,7 +35,7 @@ interface JournalWatchOptions {
  */
 export async function openJournaled(
   config: JournalWatchOptions['config'],
-  { now, logger }: { readonly now: () => number; readonly logger: Logger },
+  { now, logger }: { readonly now: () => number; readonly logger: { warn(fields: object, text: string): void } },
 ): Promise<{ readonly database: OpenDatabase; readonly journal: JournalWatch }> {
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });

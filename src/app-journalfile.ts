@@ -3,8 +3,10 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JournalHead } from '#billing';
-import { createIdentity, type Config } from '#gateway';
+import type { Config } from '#gateway';
 import { databaseName } from '#store';
+// Not by the public face: a command would load a gateway to read one file.
+import { createIdentity } from './gateway/catalog/identity.ts';
 
 /** What the data directory remembers of a database: a head that its journal is known to have had, and when that was. */
 export interface RememberedHead extends JournalHead {

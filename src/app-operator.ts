@@ -8,6 +8,7 @@ import {
   adminFundsRoutes,
   adminRoutes,
   auditFunds,
+  auditRoutes,
   createConsumerStore,
   fundsRoutes,
   healthRoutes,
@@ -114,11 +115,10 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       usage,
       totals,
       findTransfer: (id) => findTransfer(database, id),
-      audit,
-      auditChains: () => auditFunds(funds, ledger),
       now,
     });
     await server.register(admin, { prefix: '/admin/v1' });
+    await server.register(auditRoutes({ gate, audit, auditChains: () => auditFunds(funds, ledger) }), { prefix: '/admin/v1' });
     await server.register(adminFundsRoutes({ gate, contractNetworks: ownNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
     const checkDatabase = createDatabaseCheck({
       write: () => registry.renew(),

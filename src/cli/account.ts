@@ -46,16 +46,18 @@ export function accountCommand(): Command {
         .description('Make an account. One that exists is shown as it is.')
         .argument('<name>', 'small letters, digits and hyphens; or a wallet in CAIP-10, such as eip155:8453:0x…')
         .option('--label <text>', 'what to call it'),
-    ).action((name: string, flags: AdminFlags & { label?: string }) =>
-      administer(flags, {
+    ).action((name: string, flags: AdminFlags & { label?: string }) => {
+      // Before anything is opened: a name that cannot be would leave a database behind.
+      const named = name.includes(':') ? { account: name } : { name };
+      accountPath(name);
+      return administer(flags, {
         create: true,
         run: async (admin) => {
-          const named = name.includes(':') ? { account: name } : { name };
           return (await admin.request('POST', '/accounts', flags.label === undefined ? named : { ...named, label: flags.label })).data as Account;
         },
         show: (account) => `${describe(account, paint)}\n\nNext: ${OWN_NAME} account credit ${name} 10`,
-      }),
-    ),
+      });
+    }),
   );
 
   command.addCommand(
@@ -101,11 +103,11 @@ export function accountCommand(): Command {
         .argument('<account>', 'its name or id; or a wallet in CAIP-10, such as eip155:8453:0x…')
         .argument('<usd>', 'amount in USD, at most 6 decimal places')
         .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
-    ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) =>
-      administer(flags, {
+    ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) => {
+      if (!/^\d{1,10}(?:\.\d{1,6})?$/.test(amount) || Number(amount) === 0)
+        throw new CliError(`<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`);
+      return administer(flags, {
         run: async (admin) => {
-          if (!/^\d{1,10}(?:\.\d{1,6})?$/.test(amount) || Number(amount) === 0)
-            throw new CliError(`<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`);
           const credit = { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` };
           return (await admin.request('POST', `${accountPath(name)}/credit`, credit)).data as Credit;
         },
@@ -113,8 +115,8 @@ export function accountCommand(): Command {
           duplicate
             ? `${paint('yellow', 'Nothing was added:')} ${reference} was credited before. ${account.caip_account_id} has ${account.balance_usd} USD.`
             : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.caip_account_id}, which now has ${account.balance_usd} USD. Reference: ${reference}`,
-      }),
-    ),
+      });
+    }),
   );
   return command;
 }

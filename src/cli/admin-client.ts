@@ -1,9 +1,8 @@
 import { Option, type Command } from 'commander';
 import { localAccount } from '../gateway/account/account-id.ts';
-import { loadAdminKey } from './admin-key.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
-import { findTarget, type TargetFlags } from './target.ts';
+import type { TargetFlags } from './target.ts';
 import { say } from './target-words.ts';
 
 /** The administration of a gateway: the running one, or its database where none runs. Both speak the same admin API. */
@@ -44,28 +43,21 @@ const whichGateway = (command: Command, flags: string, description: string) =>
 
 const REQUEST_MS = 10 * 60_000;
 
-/** The running gateway, else one that is made for this command on the database and takes no calls. `create`: a missing database is made. */
+/** The running gateway, else the database itself. `create`: a missing database is made. */
 export async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean } = {}): Promise<AdminClient> {
+  // Loaded here, as everything below: to explain a command takes none of it.
+  const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags, options);
   say(words);
   if (running) return remote(running);
-  const adminKey = flags.adminKey ?? config.adminKey ?? loadAdminKey(config.dataDir);
-  // Loaded here: a running gateway is asked without any of it.
-  const { createApp } = await import('../app.ts');
-  // Without their treasuries: a command that administers accounts pays nothing out.
-  const chains = config.chains.map((chain) => ({ ...chain, payments: null }));
-  const app = await createApp({ ...config, chains, adminKey, adminNetworks: [], logLevel: 'silent', otlpEndpoint: null, redisUrl: null });
+  const { openAdministration } = await import('../app-administration.ts');
+  const administration = await openAdministration(config, { warn: say });
   return {
     async request(method, path, body) {
-      const response = await app.server.inject({
-        method,
-        url: `/admin/v1${path}`,
-        headers: { authorization: `Bearer ${adminKey}` },
-        ...(body === undefined ? {} : { payload: body }),
-      });
-      return readAnswer(response.statusCode, response.body, 'The database');
+      const { status, text } = await administration.request(method, path, body);
+      return readAnswer(status, text, 'The database');
     },
-    close: () => app.close(),
+    close: administration.close,
   };
 }
 

@@ -5,7 +5,6 @@ import type { OpenDatabase } from '#store';
 import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { chainAuditView, showChains, type ChainAuditView } from './audit-chains.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
-import { findTarget } from './target.ts';
 import { say } from './target-words.ts';
 import { facts, painter, type Paint } from './terminal.ts';
 
@@ -56,6 +55,8 @@ export function auditCommand(): Command {
 }
 
 async function runAudit(flags: AuditFlags): Promise<AuditView> {
+  // Loaded here: to explain the command takes none of it.
+  const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags);
   say(words);
   if (running) return (await remote(running).request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;

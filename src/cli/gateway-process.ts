@@ -55,13 +55,13 @@ function explainListen(error: unknown, { host, port }: Config): unknown {
     case 'EADDRINUSE':
       return new CliError(
         `Port ${port} on ${host} is taken by another program${port === 8402 ? ', perhaps by another tollgate' : ''}.\n` +
-          `Use another port:   PORT=${port + 1} npm start      (or --port ${port + 1})\n` +
+          `Use another port:   --port ${port + 1}, or PORT=${port + 1} in the environment\n` +
           `See who has it:     lsof -i :${port}`,
         { cause: error },
       );
     case 'EACCES':
       return new CliError(
-        `Port ${port} needs rights that this user does not have.\nUse one above 1023:   PORT=8402 npm start      (or --port 8402)`,
+        `Port ${port} needs rights that this user does not have.\nUse one above 1023:   --port 8402, or PORT=8402 in the environment`,
         { cause: error },
       );
     case 'EADDRNOTAVAIL':

@@ -58,16 +58,18 @@ export function keyCommand(): Command {
         .option('--expires <time>', 'date and time from which it is refused, such as 2030-01-31T12:00:00Z')
         .option('--allow <service...>', 'services that it may use; all without this')
         .option('--development', 'a key for play money, which production refuses'),
-    ).action((account: string, flags: CreateFlags) =>
-      administer(flags, {
-        run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, keyBody(flags)),
+    ).action((account: string, flags: CreateFlags) => {
+      // Before anything is opened: a command that is wrong changes nothing.
+      const body = keyBody(flags);
+      return administer(flags, {
+        run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
         show: ({ key, data, warnings = [] }) => {
           for (const warning of warnings) process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
           const kept = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
           return (data as Key).development ? `${kept}\nIt is a development key: npm start takes it, tollgate serve refuses it.` : kept;
         },
-      }),
-    ),
+      });
+    }),
   );
 
   command.addCommand(
@@ -83,7 +85,7 @@ export function keyCommand(): Command {
           keys.length === 0
             ? `No keys yet. Make one: ${OWN_NAME} key create ${account}`
             : table(
-                ['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'MODELS'],
+                ['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES'],
                 keys.map((key) => [
                   key.hash.slice(0, HASH_SHOWN),
                   key.name,

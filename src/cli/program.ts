@@ -29,9 +29,7 @@ Each command explains itself: tollgate <command> --help${OWN_NAME === 'tollgate'
 function createProgram(): Command {
   const program = new Command('tollgate')
     .description('A gateway for AI calls that are paid by use.')
-    .usage('<command> [options]')
     .version(VERSION, '-V, --version', 'print the version')
-    .helpCommand('help [command]', 'explain a command')
     .addHelpText('after', HELP)
     .addCommand(startCommand())
     .addCommand(serveCommand())
@@ -49,6 +47,7 @@ function createProgram(): Command {
 /** Usage errors are thrown, end with how to get help, and leave a code that no outcome of a command has. */
 function prepare(command: Command, path: string): void {
   command.exitOverride().showHelpAfterError(`\nHelp: ${path} --help`).helpOption('-h, --help', 'explain this command');
+  if (command.commands.length > 0) command.usage('<command> [options]').helpCommand('help [command]', 'explain a command');
   for (const child of command.commands) prepare(child, `${path} ${child.name()}`);
 }
 

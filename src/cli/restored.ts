@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { withTargetOptions } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
-import { findTarget, type TargetFlags } from './target.ts';
+import type { TargetFlags } from './target.ts';
 import { say } from './target-words.ts';
 import { painter } from './terminal.ts';
 
@@ -23,15 +23,16 @@ Examples:
 
 /** `tollgate restored`: go on with a database that has less than the data directory remembers. */
 export function restoredCommand(): Command {
-  return withTargetOptions(
-    new Command('restored').summary('after a backup was restored: compare, and go on with what is there').description('Compare a restored database.'),
-  )
-    .option('--accept', 'go on without what is missing')
-    .addHelpText('after', HELP)
-    .action(restored);
+  const command = new Command('restored')
+    .summary('after a backup was restored: compare, and go on with what is there')
+    .description('Compare a restored database.')
+    .option('--accept', 'go on without what is missing');
+  return withTargetOptions(command).addHelpText('after', HELP).action(restored);
 }
 
 async function restored({ accept = false, ...flags }: RestoredFlags): Promise<void> {
+  // Loaded here: to explain the command takes none of it.
+  const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags, { create: true });
   if (running) throw new CliError(`The gateway at ${running.base} runs on it. Stop it first.`);
   say(words);

@@ -54,7 +54,16 @@ function readOptions(table: Table, options: LoadOptions, reading: Reading): Part
     if (written.has(key)) value = readValue(option, written.get(key), key, reading);
     const variable = option.env === null ? undefined : lookup(options.env, option.env);
     const flag = options.overrides?.[key];
-    if (flag !== undefined) value = readOutside(option, flag, `flag for ${key}`, reading);
+    if (flag !== undefined)
+      value = readOutside(
+        option,
+        flag,
+        `--${key
+          .replace(/^\w+\./, '')
+          .replace(/^data_dir$/, 'data')
+          .replaceAll('_', '-')}`,
+        reading,
+      );
     else if (variable !== undefined) value = readOutside(option, variable, `environment variable ${option.env}`, reading);
     values[key] = value;
   }

@@ -62,8 +62,14 @@ describe('the commands of the administration', () => {
       [['acount', 'list'], 2, 'Did you mean account?'],
       [['key', 'create'], 2, 'Help: tollgate key create --help'],
       [['account', 'create', 'No Such Name'], 1, 'small letters, digits and hyphens'],
+      [['account', 'credit', 'acme', '0'], 1, '<usd> is an amount in USD above 0'],
+      [['key', 'create', 'acme', '--limit', 'x'], 1, '--limit is an amount in USD'],
+      [['serve', '--port', 'x'], 1, '--port\n    is "x"'],
+      // What was refused until here has made no database.
+      [['account', 'list'], 1, 'No gateway has run with the data directory'],
+      [['account', 'create', 'acme'], 0, 'account credit acme 10'],
       [['key', 'list', 'nobody'], 1, 'tollgate.mjs account list'],
-      [['help', 'key'], 0, 'Usage: tollgate key'],
+      [['help', 'key'], 0, 'Usage: tollgate key <command>'],
     ];
     for (const [args, code, says] of cases) {
       const result = await place.run(args);

@@ -109,7 +109,7 @@ describe('tollgate start', () => {
     const { port } = new URL((await dev()).base_url);
     const taken = await place.run(['start'], { PORT: port, TOLLGATE_DATA: join(place.dir, 'other') });
     expect(taken.code).toBe(1);
-    expect(taken.output).toContain(`PORT=${Number(port) + 1} npm start`);
+    expect(taken.output).toContain(`--port ${Number(port) + 1}`);
     const locked = await place.run(['start']);
     expect(locked.code).toBe(1);
     expect(locked.output).toContain('is open in another tollgate process');

@@ -1,3 +1,4 @@
+import { Ajv } from 'ajv';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { routesOf } from '../support/route-table.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
@@ -14,7 +15,8 @@ interface Operation {
   readonly summary: string;
   readonly tags: readonly string[];
   readonly security?: readonly object[];
-  readonly parameters: readonly { readonly name: string; readonly in: string }[];
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: object }[];
+  readonly requestBody?: Pick<Answer, 'content'>;
   readonly responses: Readonly<Record<string, Answer>>;
 }
 
@@ -124,4 +126,12 @@ test('examples call a model that is there', async () => {
   const text = await (await fetch(`${spine.origin}/openapi.json`)).text();
   expect(text).not.toContain('"demo/sage"');
   expect(text).toContain('"test/model"');
+});
+
+test('every schema is one: the gateway does not look when it starts', () => {
+  const ajv = new Ajv({ strictSchema: false });
+  for (const { name, operation } of operations) {
+    const bodies = [operation.requestBody, ...Object.values(operation.responses)].flatMap((one) => Object.values(one?.content ?? {}));
+    for (const { schema = {} } of [...operation.parameters, ...bodies]) expect(ajv.validateSchema(schema), `${name} ${ajv.errorsText()}`).toBe(true);
+  }
 });

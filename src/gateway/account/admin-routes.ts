@@ -3,7 +3,6 @@ import { escrowOf, formatUsd, type AccountTotals, type Ledger, type TransferReco
 import type { AdminGate } from '../auth/admin-gate.ts';
 import type { KeyStore } from '../auth/key-store.ts';
 import { GatewayError } from '../errors.ts';
-import type { ChainAudit } from '../funds/chain-audit.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { DEVELOPMENT_ACCOUNT, localAccount, needsNoMaking, parseAccountId, toCaip10 } from './account-id.ts';
 import type { Consumer, ConsumerStore } from './consumer-store.ts';
@@ -24,9 +23,6 @@ export interface AdminDeps {
   readonly usage: FindKeyUsage;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
-  /** Recomputes the books, and holds them against what the treasuries of chains hold; the report's bigints are shown as numbers. */
-  readonly audit: () => Promise<object>;
-  readonly auditChains: () => Promise<ChainAudit>;
   readonly now: () => number;
 }
 
@@ -73,25 +69,7 @@ const keyParams = {
   properties: { ...accountParams.properties, hash: { type: 'string', description: 'The hash of the key.' } },
 } as const;
 
-const auditSchema = {
-  description: 'What was found.',
-  type: 'object',
-  required: ['data'],
-  properties: {
-    data: {
-      type: 'object',
-      required: ['ok', 'checks', 'totals'],
-      properties: {
-        ok: { type: 'boolean', description: 'Nothing differs.' },
-        checks: { type: 'array', items: { type: 'object', additionalProperties: true }, description: 'What was recomputed, and what differs.' },
-        totals: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Micro-USD and counts.' },
-        chains: { type: 'object', additionalProperties: true, description: 'With `chain`: the books beside the treasuries.' },
-      },
-    },
-  },
-} as const;
-
-/** The operator's side: accounts, credit, keys, audit. Register it under `/admin/v1`. */
+/** The operator's side: accounts, credit and keys. Register it under `/admin/v1`. */
 export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
   const { consumers, keys, ledger, totals, now } = deps;
 
@@ -343,31 +321,6 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         const { account } = await existing(request.params.id);
         if (!(await keys.delete(account, request.params.hash))) throw keyNotFound();
         return { deleted: true, data: { hash: request.params.hash, deleted: true } };
-      },
-    );
-
-    app.get<{ Querystring: { readonly chain: boolean } }>(
-      '/audit',
-      {
-        schema: {
-          summary: 'Audit the books',
-          description: 'Recomputes every balance from the journal and checks its hash chain. Reads all of it: takes time on a large ledger.',
-          tags: TAGS,
-          security: SECURITY,
-          querystring: {
-            type: 'object',
-            properties: {
-              chain: { type: 'boolean', default: false, description: 'Also compares the books with what the treasuries hold on their chains.' },
-            },
-          },
-          response: { 200: auditSchema },
-        },
-      },
-      async (request, reply) => {
-        const report = await deps.audit();
-        const data = request.query.chain ? { ...report, chains: await deps.auditChains() } : report;
-        const text = JSON.stringify({ data }, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
-        return reply.header('content-type', 'application/json; charset=utf-8').send(text);
       },
     );
   };

@@ -1,6 +1,7 @@
 export { localAccount, needsNoMaking, parseAccountId } from './account-id.ts';
 export { accountRoutes, type AccountDeps } from './account-routes.ts';
 export { adminRoutes, type AdminDeps } from './admin-routes.ts';
+export { auditRoutes, type AuditRoutesDeps } from './audit-routes.ts';
 export { createConsumerStore, type Consumer, type ConsumerStore } from './consumer-store.ts';
 export {
   createIdempotency,

@@ -11,8 +11,8 @@ export { EXAMPLE_MODEL } from './openapi.ts';
  * To be awaited on the root instance before the other routes are registered: those that come after it are described.
  */
 export async function referenceRoutes(server: FastifyInstance, options: ReferenceOptions & FrontPageOptions): Promise<void> {
-  const document = await describeRoutes(server, options);
-  await docsPage(server, document);
+  await describeRoutes(server, options);
+  await docsPage(server);
   await server.register(frontPage(options));
   await server.register(llmsText(server));
 }

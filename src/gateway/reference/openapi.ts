@@ -101,10 +101,10 @@ export interface ReferenceOptions extends CompletionOptions {
 }
 
 /**
- * Makes `server.swagger()` describe every route that is registered after this, from the schemas that validate its requests. Returns what gives the document as
- * it is shown, as JSON text. Call it on the root instance before any route.
+ * Makes `server.swagger()` describe every route that is registered after this, from the schemas that validate its requests. `/openapi.json` shows it.
+ * Call it on the root instance before any route.
  */
-export async function describeRoutes(server: FastifyInstance, { version, exampleModel, payable }: ReferenceOptions): Promise<() => string> {
+export async function describeRoutes(server: FastifyInstance, { version, exampleModel, payable }: ReferenceOptions): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -149,7 +149,6 @@ export async function describeRoutes(server: FastifyInstance, { version, example
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
     reply.header('content-type', 'application/json; charset=utf-8').header('access-control-allow-origin', '*').send(document()),
   );
-  return document;
 }
 
 /** The paths of a document, with what this room reads of them. */

@@ -3,6 +3,7 @@ import { accountTotals, createLedger, createPriceBook, escrowOf, findLocks, find
 import {
   accountRoutes,
   adminRoutes,
+  auditRoutes,
   auditFunds,
   createConsumerStore,
   createAdminGuard,
@@ -119,9 +120,15 @@ export async function openWorld(): Promise<World> {
       usage,
       totals,
       findTransfer: (id) => findTransfer(database, id),
+      now,
+    }),
+    { prefix: '/admin/v1' },
+  );
+  await server.register(
+    auditRoutes({
+      gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       audit: async () => ({ clean: true, total: 12n }),
       auditChains: () => auditFunds(null, ledger),
-      now,
     }),
     { prefix: '/admin/v1' },
   );

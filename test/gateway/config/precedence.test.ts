@@ -23,7 +23,7 @@ test.each(['-1', '1e3', '80 ', '0x50', '99999', 'port'])('PORT=%s is refused by 
 });
 
 test('a flag is refused by the option it sets', () => {
-  expect(problemsOf('', { overrides: { 'server.log_level': 'loud' } })).toMatchObject([{ key: 'flag for server.log_level' }]);
+  expect(problemsOf('', { overrides: { 'server.log_level': 'loud' } })).toMatchObject([{ key: '--log-level' }]);
 });
 
 test('what the file says must be right even where it is overridden', () => {

@@ -6,7 +6,6 @@ import { accountTotals, audit, createLedger, findTransfer } from '#billing';
 import {
   accountRoutes,
   adminRoutes,
-  auditFunds,
   createAdminGuard,
   createAuthenticator,
   createConsumerStore,
@@ -104,8 +103,6 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       usage: async () => new Map(),
       totals,
       findTransfer: (id) => findTransfer(database, id),
-      audit: () => audit(database, { now }),
-      auditChains: () => auditFunds(null, ledger),
       now,
     }),
     { prefix: '/admin/v1' },

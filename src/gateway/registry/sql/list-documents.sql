@@ -1,0 +1,1 @@
+SELECT document FROM provider_registrations
