@@ -16,7 +16,7 @@ export interface SlowLooks {
 export function createSlowLooks(max: number): SlowLooks {
   const looks = new Set<SlowLook>();
 
-  const leastDue = (): SlowLook | undefined => {
+  const oldestOfMost = (): SlowLook | undefined => {
     const counts = new Map<string, number>();
     for (const { provider } of looks) counts.set(provider, (counts.get(provider) ?? 0) + 1);
     const most = Math.max(...counts.values());
@@ -27,7 +27,7 @@ export function createSlowLooks(max: number): SlowLooks {
     add(look) {
       looks.add(look);
       if (looks.size <= max) return;
-      const one = leastDue()!;
+      const one = oldestOfMost()!;
       looks.delete(one);
       one.end();
     },

@@ -194,21 +194,19 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     await due.release(batch);
   };
 
-  const claim = async () => {
-    // Where some offers had more that is due than they may have at once, there may be others behind them.
-    for (let crowded = true; crowded && taken < LOOKS_MAX && !closed.aborted;) {
-      const busy = [...offers].filter(([, { active, waiting }]) => active + waiting.length >= LOOKS_PER_OFFER).map(([id]) => id);
-      const claimed = await due.claim(LOOKS_MAX - taken, busy);
-      taken += claimed.length;
-      const byOffer = Map.groupBy(claimed, ({ offerId }) => offerId);
-      for (const [id, claims] of byOffer) {
-        let offer = offers.get(id);
-        if (!offer) offers.set(id, (offer = { active: 0, waiting: [] }));
-        offer.waiting.push(...claims);
-        startNext(id, offer);
-      }
-      crowded = [...byOffer.values()].some(({ length }) => length >= LOOKS_PER_OFFER);
+  /** Resolves with whether there may be more behind what was taken: where an offer has more that is due than it may have at once. */
+  const claim = async (): Promise<boolean> => {
+    const busy = [...offers].filter(([, { active, waiting }]) => active + waiting.length >= LOOKS_PER_OFFER).map(([id]) => id);
+    const claimed = await due.claim(LOOKS_MAX - taken, busy);
+    taken += claimed.length;
+    const byOffer = Map.groupBy(claimed, ({ offerId }) => offerId);
+    for (const [id, claims] of byOffer) {
+      let offer = offers.get(id);
+      if (!offer) offers.set(id, (offer = { active: 0, waiting: [] }));
+      offer.waiting.push(...claims);
+      startNext(id, offer);
     }
+    return [...byOffer.values()].some(({ length }) => length >= LOOKS_PER_OFFER);
   };
 
   let sweptAt = -Infinity;
@@ -219,18 +217,20 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH && !closed.aborted;) swept = await due.sweepContexts(now() - CONTEXT_MS, SWEEP_BATCH);
   };
 
-  const turn = async () => {
+  /** Resolves with whether the next is to come at once. */
+  const turn = async (): Promise<boolean> => {
     await giveBack();
-    await claim();
+    const more = taken < LOOKS_MAX && !closed.aborted && (await claim());
     await sweep();
     failing = false;
+    return more && taken < LOOKS_MAX;
   };
 
   const watch = async () => {
     if (alone) await due.forgetClaims().catch(failed);
     while (!closed.aborted) {
       const woken = new Promise<void>((resolve) => (wake = resolve));
-      await turn().catch(failed);
+      if (await turn().catch(failed)) continue;
       const timer = setTimeout(wake, closed.aborted ? 0 : tickMs);
       await woken;
       clearTimeout(timer);

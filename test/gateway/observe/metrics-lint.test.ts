@@ -84,7 +84,7 @@ my_gauge_ms{le="1"} 1
 # TYPE camelCase_count gauge
 camelCase_count 1
 `;
-  const names = (lines: readonly string[]) => [...new Set(lines.map((line) => line.split(' ')[0]))].sort();
+  const names = (lines: readonly string[]) => [...new Set(lines.map((line) => line.split(' ')[0]!))].toSorted();
   const all = ['a', 'b_total', 'camelCase_count', 'my_gauge_ms', 'wait_milliseconds'];
   expect(names(lint(wrong))).toEqual(all);
   if (HAS_PROMTOOL) expect(names(promtool(wrong).said.trim().split('\n'))).toEqual(all);

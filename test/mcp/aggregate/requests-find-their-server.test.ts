@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ANYONE, keyFor, request, startAggregate } from './aggregate-world.ts';
+import { ANYONE, keyFor, namesIn, request, resultOf, startAggregate } from './aggregate-world.ts';
+import { prefixOf } from '../../../src/mcp/aggregate/names.ts';
 import type { Resolution } from '../../../src/mcp/aggregate/resolve.ts';
 
 const SERVICES = {
@@ -44,6 +45,26 @@ test('a tool is called by its name of before as well: clients store names', asyn
   expect(resolve('tools/call', { name: 'acme--files__no_such_thing' })).toMatchObject({ kind: 'refused' });
   // Its digest had 24 bits, which another name can be made to have.
   expect(resolve('tools/call', { name: 'acme_files__read_file_0ab2bb' })).toMatchObject({ kind: 'refused' });
+});
+
+test('a service whose short digest is that of another takes no call from it', async () => {
+  const [victim, evil] = ['acme/search-engine-with-a-long-name', 'evil/search-engine-6at9v'];
+  const { aggregate } = await startAggregate({ [evil]: { tools: [{ name: 'find' }] }, [victim]: { tools: [{ name: 'find' }] } });
+  const scope = aggregate.scope(ANYONE, null);
+  const serviceOf = (name: string) => {
+    const resolution = aggregate.resolve(request('tools/call', { name }), scope);
+    return resolution.kind === 'service' ? resolution.service : null;
+  };
+  const names = namesIn(resultOf(aggregate.list('tools/list', null, scope, false))['tools']) as string[];
+  expect(
+    names
+      .map(serviceOf)
+      .filter((service) => service !== null)
+      .sort(),
+  ).toEqual([victim, evil]);
+  expect(serviceOf(`${prefixOf(victim)}__find`)).toBe(victim);
+  // Its name when both had this digest.
+  expect(serviceOf('search_en_13e8fb__find')).toBeNull();
 });
 
 test('prompts, resources, subscriptions and completions are those of their service', async () => {
