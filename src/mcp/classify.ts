@@ -105,7 +105,7 @@ function classifyRequest(message: RequestMessage, headers: InboundHeaders): Inbo
 /** A request with an envelope in `_meta`: revision, headers, method, in the order in which the specification has them refused. */
 function classifyModern(message: RequestMessage, meta: JsonObject, headers: InboundHeaders): Inbound {
   const issue = envelopeIssue(meta);
-  if (issue) return refuse(message, ERROR.invalidParams, `The envelope in _meta is not valid: ${issue.key}: ${issue.problem}`, { envelope: issue });
+  if (issue) return refuse(message, ERROR.invalidParams, `params._meta["${issue.key}"] ${issue.problem}`, { envelope: issue });
   const version = meta[META.version] as string;
   const fault = versionFault(version, headers) ?? methodFault(message.method, headers);
   if (fault) return mismatch(message, fault);
@@ -131,7 +131,7 @@ function classifyNotification(message: NotificationMessage, headers: InboundHead
   const meta = metaOf(message.params);
   if (claimsEnvelope(meta)) {
     const version = meta[META.version];
-    if (typeof version !== 'string') return refuse(null, ERROR.invalidParams, `The envelope in _meta is not valid: ${META.version}: no string`);
+    if (typeof version !== 'string') return refuse(null, ERROR.invalidParams, `params._meta["${META.version}"] must be a string`);
     const fault = versionFault(version, headers) ?? methodFault(message.method, headers);
     if (fault) return mismatch(null, fault);
     if (version === MODERN) return { kind: 'modern-notification', message };

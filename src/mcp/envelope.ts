@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#gateway';
 import { quote } from './quote.ts';
-import { isModernEra, LOG_LEVELS, META } from './revisions.ts';
+import { isModernEra, LOG_LEVELS, META, MODERN } from './revisions.ts';
 
 /** The `_meta` of a request's params; null where there is none. */
 export function metaOf(params: JsonObject | undefined): JsonObject | null {
@@ -20,22 +20,24 @@ export function isModernClaim(meta: JsonObject | null): boolean {
 
 export interface EnvelopeIssue {
   readonly key: string;
+  /** To follow the name: "must be a string". */
   readonly problem: string;
 }
 
 /** What is wrong with `_meta` as the envelope of a modern request; null where nothing is. */
 export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
-  for (const key of [META.version, META.capabilities]) if (!Object.hasOwn(meta, key)) return { key, problem: 'missing' };
+  for (const key of [META.version, META.capabilities])
+    if (!Object.hasOwn(meta, key)) return { key, problem: `is missing: requests of ${MODERN} have it` };
   const { [META.version]: version, [META.capabilities]: capabilities, [META.clientInfo]: client, [META.logLevel]: level } = meta;
-  if (typeof version !== 'string') return { key: META.version, problem: 'no string' };
-  if (!isObject(capabilities)) return { key: META.capabilities, problem: 'no object' };
+  if (typeof version !== 'string') return { key: META.version, problem: 'must be a string' };
+  if (!isObject(capabilities)) return { key: META.capabilities, problem: 'must be an object' };
   if (client !== undefined && !(isObject(client) && typeof client['name'] === 'string' && typeof client['version'] === 'string'))
-    return { key: META.clientInfo, problem: 'no object with a name and a version' };
+    return { key: META.clientInfo, problem: 'must be an object with a name and a version' };
   if (level !== undefined && !(LOG_LEVELS as readonly unknown[]).includes(level))
-    return { key: META.logLevel, problem: `none of ${LOG_LEVELS.join(', ')}` };
+    return { key: META.logLevel, problem: `must be one of ${LOG_LEVELS.join(', ')}` };
   const token = meta['progressToken'];
   if (token !== undefined && typeof token !== 'string' && !Number.isInteger(token))
-    return { key: 'progressToken', problem: 'neither a string nor an integer' };
+    return { key: 'progressToken', problem: 'must be a string or an integer' };
   return null;
 }
 

@@ -66,7 +66,7 @@ describe('a request with a modern envelope', () => {
       requestText('tools/list', {}, without(CAPABILITIES)),
       modernHeaders('tools/list'),
       400,
-      { code: -32602, data: { envelope: { key: CAPABILITIES, problem: 'missing' } } },
+      { code: -32602, data: { envelope: { key: CAPABILITIES, problem: 'is missing: requests of 2026-07-28 have it' } } },
     ],
     ['a version that is a number', requestText('tools/list', {}, { ...ENVELOPE, [VERSION]: 1 }), modernHeaders('tools/list'), 400, { code: -32602 }],
     [

@@ -132,6 +132,7 @@ describe.each(['/mcp/no/such', '/a2a/no/such', '/api/v1/rpc'])('of a message to 
     ['no version', JSON.stringify({ ...CALL, jsonrpc: undefined }), 7, -32_600, `jsonrpc must be "2.0": ${FORM}`],
     ['no method', JSON.stringify({ ...CALL, method: undefined }), 7, -32_600, `method must be a string: ${FORM}`],
     ['a number as method', JSON.stringify({ ...CALL, method: 5 }), 7, -32_600, `method must be a string: ${FORM}`],
+    ['a response that is wrong', '{"jsonrpc":"2.0","id":7,"result":1,"error":2}', null, -32_600, 'A response has either result or error, not both'],
     ['an object as id', JSON.stringify({ ...CALL, id: {} }), null, -32_600, 'id must be a string or a number'],
     [
       'a key twice',

@@ -234,7 +234,7 @@ const RATE_NOTE = 'The steady rate. The headers x-ratelimit-* of every answer te
 
 /** The same for a key that does not exist and for one of another account. */
 export function keyNotFound(): GatewayError {
-  return new GatewayError('not_found', 'Key not found');
+  return new GatewayError('not_found', 'Key not found', { param: 'hash' });
 }
 
 /** Whether a change can make a key able to do more than it was: as good as making one, whatever header it came with. */

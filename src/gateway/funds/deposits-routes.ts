@@ -50,7 +50,7 @@ export function addDepositsRoutes(app: FastifyInstance, funds: Funds | null, adm
     async (request) => {
       const deposit = await find(admissionOf(request).caller.account, request.params.id);
       // One answer for what does not exist and what is somebody else's.
-      if (deposit === null) throw new GatewayError('not_found', 'Deposit not found');
+      if (deposit === null) throw new GatewayError('not_found', 'Deposit not found', { param: 'id' });
       return { data: viewDeposit(deposit) };
     },
   );

@@ -138,7 +138,8 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       const { chains } = requireFunds(funds);
       await requireFullRights(keys, caller, RIGHTS);
       const wallet = parseAccountId(request.params.id);
-      if (wallet === null || !(await chains.wallets.unbind(wallet, caller.account))) throw new GatewayError('not_found', 'Wallet not found');
+      if (wallet === null || !(await chains.wallets.unbind(wallet, caller.account)))
+        throw new GatewayError('not_found', 'Wallet not found', { param: 'id' });
       return { data: { wallet: toCaip10(wallet, networks), deleted: true } };
     },
   );

@@ -57,7 +57,7 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
   const existing = async (account: string, id: string): Promise<Withdrawal> => {
     const withdrawal = await find(account, id);
     // One answer for what does not exist and what is somebody else's.
-    if (withdrawal === null) throw new GatewayError('not_found', 'Withdrawal not found');
+    if (withdrawal === null) throw new GatewayError('not_found', 'Withdrawal not found', { param: 'id' });
     return withdrawal;
   };
 

@@ -38,7 +38,9 @@ export function messageFault(text: string): MessageFault {
     return { kind: 'request', message: `The request is ambiguous: ${error.message}`, param: null, idText: null };
   }
   const place = members.get('id');
-  const idText = place && isId(value['id']) ? text.slice(place.start, place.end) : null;
+  // The id of a response is one of ours: its sender would take our answer for that to a request of its own.
+  const answers = value['method'] === undefined && (members.has('result') || members.has('error'));
+  const idText = place && !answers && isId(value['id']) ? text.slice(place.start, place.end) : null;
   return { ...faultOf(value, members), idText };
 }
 

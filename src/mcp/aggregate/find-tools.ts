@@ -19,7 +19,7 @@ export function findTools(
   deps: { readonly catalogue: Pick<ToolCatalogue, 'find' | 'service'>; readonly tables: Tables; readonly spoken: SpokenSearch },
 ): ToolResult {
   const { query, limit = FIND_LIMIT.fallback, services } = isObject(args) ? args : {};
-  if (typeof query !== 'string' || query.length > QUERY_MAX) return failed(`query must be a text of at most ${QUERY_MAX} characters`);
+  if (typeof query !== 'string' || query.length > QUERY_MAX) return failed(`query must be a string of at most ${QUERY_MAX} characters`);
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > FIND_LIMIT.max)
     return failed(`limit must be an integer from 1 to ${FIND_LIMIT.max}`);
   if (services !== undefined && services !== null && !(Array.isArray(services) && services.every((name) => typeof name === 'string')))

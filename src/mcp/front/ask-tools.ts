@@ -60,18 +60,18 @@ export function readAsk(kind: Spoken, args: unknown, named: boolean): Ask | { re
   const stranger = Object.keys(given).find((key) => !known.includes(key));
   if (stranger !== undefined) return { fault: `There is no argument ${JSON.stringify(stranger.slice(0, 64))}: there are ${known.join(', ')}` };
   const name = named ? given[WORD[kind]] : null;
-  if (named && (typeof name !== 'string' || name === '')) return { fault: `${WORD[kind]} must be the name of one, as a text` };
+  if (named && (typeof name !== 'string' || name === '')) return { fault: `${WORD[kind]} must be the name of one, a string` };
   const said = given[SAID[kind]];
-  if (typeof said !== 'string' || said.trim() === '') return { fault: `${SAID[kind]} must be a text that is not empty` };
+  if (typeof said !== 'string' || said.trim() === '') return { fault: `${SAID[kind]} must be a string that is not empty` };
   for (const key of ['context_id', 'task_id']) {
     const id = given[key];
     if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > ID_MAX))
       return { fault: `${key} must be an id of an earlier answer, 1 to ${ID_MAX} characters` };
   }
   const { system, max_tokens: maxTokens, context_id: contextId = null, task_id: taskId = null } = given;
-  if (system !== undefined && typeof system !== 'string') return { fault: 'system must be a text' };
+  if (system !== undefined && typeof system !== 'string') return { fault: 'system must be a string' };
   if (maxTokens !== undefined && !(Number.isSafeInteger(maxTokens) && Number(maxTokens) >= 1))
-    return { fault: 'max_tokens must be an integer of at least 1' };
+    return { fault: 'max_tokens must be an integer from 1 on' };
   const turns: PartsTurn[] = [...(system === undefined ? [] : [turn('system', system)]), turn('user', said)];
   return {
     name: name as string | null,

@@ -154,11 +154,11 @@ test('wrong arguments and names are told as errors of the tool, which a model ca
   await fails('ask_agent', { agent: 'wether', message: 'hi' }, /^There is no agent wether here\. The nearest: weather$/);
   await fails('ask_model', { model: 'weather', prompt: 'hi' }, 'There is no model weather here.');
   await fails('ask_agent', { message: 'hi' }, 'agent must be the name of one');
-  await fails('ask_agent', { agent: 'weather' }, 'message must be a text that is not empty');
-  await fails('ask_agent', { agent: 'weather', message: '  ' }, 'message must be a text');
+  await fails('ask_agent', { agent: 'weather' }, 'message must be a string that is not empty');
+  await fails('ask_agent', { agent: 'weather', message: '  ' }, 'message must be a string');
   await fails('ask_agent', { agent: 'weather', message: 'hi', task_id: 7 }, 'task_id must be an id');
-  await fails('ask_model', { model: 'acme/gpt', prompt: 'hi', max_tokens: 0 }, 'max_tokens must be an integer of at least 1');
-  await fails('ask_model', { model: 'acme/gpt', prompt: 'hi', system: {} }, 'system must be a text');
+  await fails('ask_model', { model: 'acme/gpt', prompt: 'hi', max_tokens: 0 }, 'max_tokens must be an integer from 1 on');
+  await fails('ask_model', { model: 'acme/gpt', prompt: 'hi', system: {} }, 'system must be a string');
   await fails(
     'ask_model',
     { model: 'acme/gpt', prompt: 'hi', temperature: 1 },

@@ -1,7 +1,7 @@
 import { decodePaymentResponseHeader } from '@x402/fetch';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ask, events, modelBlock } from '../../support/spine.ts';
-import { signInHeaders } from '../../support/wallets.ts';
+import { evmWallet, signInHeaders } from '../../support/wallets.ts';
 import { type ChainsSpine, LEAST, startChainsSpine } from './support/chains-spine.ts';
 import { fundPayer, PURSE, type Payer } from './support/payer.ts';
 
@@ -10,10 +10,11 @@ import { fundPayer, PURSE, type Payer } from './support/payer.ts';
 /** 20 tokens are 0.1 USD, the 50 that a request allows are 0.25. */
 const COST = 100_000n;
 const dear = modelBlock({ name: 'delphi/oracle', provider: 'Delphi', url: '{provider}', prompt: 0, completion: 5_000 });
+const free = modelBlock({ name: 'delphi/free', provider: 'Delphi', url: '{provider}', prompt: 0, completion: 0 });
 
 let world: ChainsSpine;
 beforeAll(async () => {
-  world = await startChainsSpine({ toml: dear });
+  world = await startChainsSpine({ toml: dear + free });
 });
 afterEach(() => world.balanced());
 afterAll(() => world?.stop());
@@ -99,4 +100,13 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
     expect(await world.available(account)).toBe(LEAST - COST);
     expect(await world.available(anyone.account)).toBe(0n);
   });
+});
+
+it('a model that costs nothing asks a wallet without money for none', async () => {
+  const answer = await chat(fetch, await signInHeaders(evmWallet()), { model: 'delphi/free' });
+  expect(answer.status, answer.ok ? '' : await answer.text()).toBe(200);
+  expect(await answer.json()).toMatchObject({ usage: { cost: 0 } });
+  const nobody = await chat(fetch, {}, { model: 'delphi/free' });
+  expect(nobody.status).toBe(401);
+  expect(await nobody.json()).toMatchObject({ error: { message: expect.stringContaining('This needs an account') as string } });
 });
