@@ -58,7 +58,7 @@ describe.each(BRIDGES)('$name', (door) => {
       (id) => [taskResult(id, 'WORKING'), asks(id)],
       (id) => [asks(id), artifact(id, 'a', 'You said: blue'), statusEvent(id, 'COMPLETED')],
     );
-    expect(await door.ask(calls, service)).toMatchObject({ said: 'What colour?', state: 'input-required', costPending: true, taskId });
+    expect(await door.ask(calls, service)).toMatchObject({ said: 'What colour?', state: 'input-required', costPending: true, cost: null, taskId });
     expect(await door.ask(calls, service, () => {}, taskId)).toMatchObject({ said: 'You said: blue', state: 'completed', costPending: false });
   });
 
