@@ -113,7 +113,17 @@ const mcp: Door = {
     expect(response.headers.get('x-cost-usd') ?? undefined).toBe(cost);
     const finish = result.isError ? 'error' : (result._meta?.['tollgate/finish'] ?? 'stop');
     const { answer: structured, task_id: task, state, cost_pending: costPending = false } = result.structuredContent;
-    return { id, said, structured, taskId: task, state, costPending, cost: cost === undefined ? null : microUsd(cost), finish, error: finish === 'stop' ? null : said };
+    return {
+      id,
+      said,
+      structured,
+      taskId: task,
+      state,
+      costPending,
+      cost: cost === undefined ? null : microUsd(cost),
+      finish,
+      error: finish === 'stop' ? null : said,
+    };
   },
 };
 

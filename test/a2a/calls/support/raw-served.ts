@@ -15,14 +15,14 @@ let served = 0;
 export async function serveRaw(
   world: Pick<AgentSpine, 'spine'>,
   handler: (exchange: RawExchange) => void | Promise<void>,
-  offer: Partial<AgentOffer> = {},
+  offer: Partial<AgentOffer> & { readonly streaming?: boolean } = {},
 ): Promise<RawServed> {
   served += 1;
   const service = offer.name ?? `raw-${served}/agent`;
   const agent: RawAgent = await startRawAgent((exchange) => {
     const { request, response } = exchange;
     if (!request.path.startsWith('/.well-known/')) return handler(exchange);
-    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(cardOf(agent.url)));
+    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(cardOf(agent.url, offer.streaming ?? true)));
   });
   const services = agentBlock({ provider: `Raw ${served}`, ...offer, name: service, endpoint: agent.url });
   const proxy = await dialIn({ router: world.spine.origin, services });
@@ -33,7 +33,7 @@ export async function serveRaw(
   return { agent, proxy, service, url: `${world.spine.origin}/a2a/${service}` };
 }
 
-const cardOf = (url: string) => ({
+const cardOf = (url: string, streaming: boolean) => ({
   protocolVersion: '0.3.0',
   name: 'Raw',
   description: 'Answers as a test says.',
@@ -41,7 +41,7 @@ const cardOf = (url: string) => ({
   preferredTransport: 'JSONRPC',
   version: '1',
   supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({ url, protocolBinding: 'JSONRPC', protocolVersion })),
-  capabilities: { streaming: true },
+  capabilities: { streaming },
   defaultInputModes: ['text/plain'],
   defaultOutputModes: ['text/plain'],
   skills: [],
