@@ -22,6 +22,7 @@ import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
 import { resolveAgent } from './resolve.ts';
 import { createSendTalk, type SendTalkDeps } from './send-talk.ts';
+import { taskBefore } from './task-before.ts';
 import { keyOf, versionIn } from './tasks-of-agents.ts';
 
 export interface AgentSpeakerDeps extends SendTalkDeps {
@@ -80,7 +81,12 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         exchange: {
           begin: (call: Call) => talk.begin!(call),
           resolved: (state) => talk.resolved!(state),
-          converse: (offer, send, signal, detached) => inParts(talk.converse(offer, send, signal, detached), createAnswerTeller(task)),
+          async *converse(offer, send, signal, detached) {
+            const teller = createAnswerTeller(task);
+            const before = task?.live ? await taskBefore(deps, task, offer, send, requestId) : null;
+            for (const event of before === null ? [] : teller.tell(before)) yield encodePartsEvent(event);
+            return yield* inParts(talk.converse(offer, send, signal, detached), teller);
+          },
         },
         free: covered ? 'message/send' : null,
         estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),

@@ -62,6 +62,8 @@ export interface EndFrame {
 export interface SettledFrame {
   readonly type: 'settled';
   readonly settlement: Settlement;
+  /** The work goes on and the lock is kept: nothing is charged yet, and what will be is not known. */
+  readonly pending?: true;
   readonly usage: Usage | null;
   readonly provider: string;
   /** Charged for this call and for all that were made under it; absent where none could be. Those that go on count with all that they hold. */
@@ -146,7 +148,7 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
   const finish = async (end: EndFrame): Promise<SettledFrame> => {
     if (end.outcome === 'pending') {
       resolve('pending', NOTHING, end, null);
-      return { type: 'settled', settlement: NOTHING, usage: end.usage, provider: end.provider, receipt: null, tail: end.tail };
+      return { type: 'settled', settlement: NOTHING, pending: true, usage: end.usage, provider: end.provider, receipt: null, tail: end.tail };
     }
     let settled: Settled;
     try {

@@ -14,6 +14,8 @@ export interface GroupCommit {
   submit(operation: Operation): Promise<OperationResult>;
   /** Rejects what waits behind the running group and is past its deadline; for a committer that is kept from committing. */
   rejectOverdue(): void;
+  /** Rejects what waits behind the running group and is no end of work that was done, see rejectNew; for a committer that can write nothing. */
+  rejectNew(error: LedgerUnavailable): void;
   /** Resolves when nothing is waiting and nothing is running; nothing can be submitted any more. */
   close(): Promise<void>;
 }
@@ -32,6 +34,18 @@ export function rejectOverdue(members: readonly Pending[]): Pending[] {
   return members.filter(({ operation, deadline, reject }) => {
     if (deadline > now) return true;
     reject(new LedgerUnavailable(`The database could not be reached in time to ${operation.kind} ${operation.request.id}`));
+    return false;
+  });
+}
+
+/** Ends of calls: work was done for them, or money is held for them. */
+const ENDS: ReadonlySet<Operation['kind']> = new Set(['settle', 'release', 'keep']);
+
+/** Rejects the members that begin something; returns the others. */
+export function rejectNew(members: readonly Pending[], error: LedgerUnavailable): Pending[] {
+  return members.filter(({ operation, reject }) => {
+    if (ENDS.has(operation.kind)) return true;
+    reject(error);
     return false;
   });
 }
@@ -70,6 +84,9 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
       }),
     rejectOverdue() {
       waiting = rejectOverdue(waiting);
+    },
+    rejectNew(error) {
+      waiting = rejectNew(waiting, error);
     },
     close: () =>
       new Promise((resolve) => {

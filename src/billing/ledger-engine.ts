@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseError } from '#store';
 import { LedgerUnavailable } from './ledger.ts';
-import { createGroupCommit, rejectOverdue, type GroupCommit, type Pending } from './group-commit.ts';
+import { createGroupCommit, rejectNew, rejectOverdue, type GroupCommit, type Pending } from './group-commit.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 
 /** How one engine commits: a group is begun once and attempted until it succeeds, so that an attempt can know of those before it. */
@@ -64,6 +64,13 @@ async function commit(engine: Engine, group: readonly Pending[], groups: GroupCo
       if (!again) {
         for (const member of members) await commit(engine, [member], groups);
         return;
+      }
+      if (error.full) {
+        // It takes somebody to make room, and longer than callers wait: new calls are told at once. Ends of calls are tried on.
+        const full = new LedgerUnavailable('The disk of the database is full', { cause: error });
+        members = rejectNew(members, full);
+        groups.rejectNew(full);
+        if (members.length === 0) return;
       }
       if (error.unavailable) {
         await delay(pauseMs);

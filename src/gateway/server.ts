@@ -155,9 +155,17 @@ const SMALL_PAGE_BYTES = 64 * 1024;
 /** PostgreSQL's SQLSTATE of a text with U+0000. The embedded engine stores it. */
 const UNSTORABLE_CHARACTER = '22021';
 
+/** Whether nothing can be written to the database until somebody makes room. */
+const isFull = (error: unknown): boolean =>
+  error instanceof DatabaseError ? error.full : error instanceof LedgerUnavailable && error.cause instanceof DatabaseError && error.cause.full;
+const FULL =
+  'The disk of the gateway is full, and no call can be taken: retry later. Whether a call that had begun was charged is told by /api/v1/generation';
+const FULL_RETRY_S = 30;
+
 /** Any thrown value as an error of our vocabulary. What we do not know becomes `internal` and shows nothing of itself. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
+  if (isFull(error)) return new GatewayError('service_unavailable', FULL, { retryAfterS: FULL_RETRY_S, cause: error });
   if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
     return new GatewayError(
       'service_unavailable',

@@ -158,7 +158,7 @@ function roundOf(key: string, { continued, message: { params } }: AnsweredCall):
 function write(tail: McpTail | null, call: Call, frame: SettledFrame, answer: Answer): void {
   if (tail === null) return answer.close();
   if (call.free !== null) return answer.end(tail.text, tail.status, {}, tail.eventId);
-  const cost = tail.pending ? null : costOf(frame);
+  const cost = frame.pending ? null : costOf(frame);
   const headers = { 'x-generation-id': call.id, ...(cost === null ? {} : { 'x-cost-usd': cost.cost }) };
   answer.end(withCost(tail, call, cost, frame.receipt), tail.status, headers, tail.eventId);
 }

@@ -53,7 +53,7 @@ export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: 
         end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal, askedAt });
         if (message.method === 'tools/call' && end.finishReason === TASK) {
           if (client !== 'modern' || facts.era !== 'modern' || !declaresTasks(turn.capabilities))
-            throw broken('the provider answered with a task, which the client did not say that it takes', null);
+            throw broken('it answered with a task, though the request did not say that tasks are taken', null);
           return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
         }
         end = heldToMeasure(end, turn, offer, call!.startedAt - askedAt + performance.now() - beganAt);

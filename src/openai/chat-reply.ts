@@ -82,7 +82,7 @@ async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unkn
       ...(provider === '' ? {} : { 'x-provider': provider }),
       ...droppedHeader(about),
       ...maxTokensHeader(about),
-      'x-cost-usd': formatUsd(value.settlement.charged),
+      ...(value.pending ? {} : { 'x-cost-usd': formatUsd(value.settlement.charged) }),
       ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
     });
     if (written) sink.write(written);
@@ -173,6 +173,7 @@ const restWithUsage = (settled: SettledFrame, stream: boolean): string => `,"usa
 
 function usageWithCost(settled: SettledFrame, stream: boolean): Record<string, unknown> {
   const { usage, costDetails, completionCost = 0n } = settled.tail as ChatTail;
+  if (settled.pending) return { ...usage };
   const { charged, fee } = settled.settlement;
   const forCompletion = completionCost < charged ? completionCost : charged;
   const details: Record<string, unknown> = {

@@ -37,9 +37,12 @@ export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
   readonly code: string;
   readonly unavailable: boolean;
-  constructor(message: string, options: { code: string; unavailable?: boolean; cause?: unknown }) {
+  /** Its disk is full: nothing can be written until somebody makes room. */
+  readonly full: boolean;
+  constructor(message: string, options: { code: string; unavailable?: boolean; full?: boolean; cause?: unknown }) {
     super(message, { cause: options.cause });
     this.code = options.code;
     this.unavailable = options.unavailable ?? false;
+    this.full = options.full ?? false;
   }
 }

@@ -147,6 +147,12 @@ const CONSTRAINTS: Readonly<Record<number, string>> = {
 /** Busy, locked, out of memory, read only, I/O error, disk full, cannot open: the machine's state, not the statement's fault. */
 const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
 
+const SQLITE_FULL = 13;
+
 function toDatabaseError(message: string, code: number): DatabaseError {
-  return new DatabaseError(message, { code: CONSTRAINTS[code] ?? `sqlite_${code}`, unavailable: UNAVAILABLE.has(code & 0xff) });
+  return new DatabaseError(message, {
+    code: CONSTRAINTS[code] ?? `sqlite_${code}`,
+    unavailable: UNAVAILABLE.has(code & 0xff),
+    full: (code & 0xff) === SQLITE_FULL,
+  });
 }

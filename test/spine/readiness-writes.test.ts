@@ -7,7 +7,7 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { createDatabaseCheck } from '#gateway';
 import { DatabaseError } from '#store';
 import { command, freshDatabase } from '../support/fresh-database.ts';
-import { startSpine, type Spine } from '../support/spine.ts';
+import { ask, startSpine, type Spine } from '../support/spine.ts';
 
 const ready = async (spine: Spine) => {
   const response = await fetch(`${spine.origin}/health/ready`);
@@ -32,6 +32,43 @@ describe('a gateway whose database can be read and not written', () => {
     other.exec('ROLLBACK');
     other.close();
     await becomes(spine, 200, 'ok');
+    expect(await spine.faults()).toEqual([]);
+  });
+
+  it('refuses calls at once while its disk is full, and takes them when there is room', async () => {
+    const spine = await startSpine();
+    onTestFinished(() => spine.stop());
+    const { database, ledger } = spine.app;
+    const call = async () => {
+      const response = await spine.post('/chat/completions', ask('hello !tokens:1'));
+      return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() };
+    };
+    expect((await call()).status).toBe(200);
+    await spine.quiet();
+    // A limit on its pages, which are all in use, is to SQLite what a full disk is. What is left in the last page of the locks is used up first.
+    const [{ page_count: pages }] = (await database.query({ name: 'count', text: 'PRAGMA page_count' }, [])) as [{ readonly page_count: bigint }];
+    await database.query({ name: 'limit', text: `PRAGMA max_page_count = ${pages}` }, []);
+    const held: string[] = [];
+    const hold = async (): Promise<never> => {
+      for (;;) {
+        const id = crypto.randomUUID();
+        const lock = { id, account: spine.account, amount: 1n, prices: [], expiresAt: Date.now() + 60_000, detail: '{}' };
+        expect(await ledger.lock(lock)).toMatchObject({ ok: true });
+        held.push(id);
+      }
+    };
+    await expect(hold()).rejects.toMatchObject({ cause: { full: true } });
+    const begun = performance.now();
+    const refused = await Promise.all(Array.from({ length: 20 }, call));
+    // Each was tried for 5 s.
+    expect(performance.now() - begun).toBeLessThan(4_000);
+    for (const { status, retryAfter, text } of refused) {
+      expect({ status, retryAfter }).toEqual({ status: 503, retryAfter: '30' });
+      expect(text).toContain('The disk of the gateway is full, and no call can be taken');
+    }
+    await database.query({ name: 'unlimit', text: 'PRAGMA max_page_count = 1073741823' }, []);
+    expect((await call()).status).toBe(200);
+    for (const id of held) await ledger.release({ id, detail: '{}' });
     expect(await spine.faults()).toEqual([]);
   });
 

@@ -95,7 +95,7 @@ function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string,
     const message = `${about.model} failed: ${end.error ?? 'no reason given'}`;
     body['error'] = toHttpError(new GatewayError(end.errorCode ?? 'provider_unavailable', message)).body.error;
   }
-  // A task that asks for something is charged when it ends: its cost so far is 0, and not what it will be.
+  // A task that asks for something is charged when it ends.
   const pending = end.finish === 'input' ? { cost_pending: true } : {};
   if (taskId !== null || contextId !== null) body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };
   const tail: ChatTail = {

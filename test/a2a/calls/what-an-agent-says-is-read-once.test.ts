@@ -58,7 +58,7 @@ describe.each(BRIDGES)('$name', (door) => {
       (id) => [taskResult(id, 'WORKING'), asks(id)],
       (id) => [asks(id), artifact(id, 'a', 'You said: blue'), statusEvent(id, 'COMPLETED')],
     );
-    expect(await door.ask(calls, service)).toMatchObject({ said: 'What colour?', state: 'input-required', costPending: true, taskId });
+    expect(await door.ask(calls, service)).toMatchObject({ said: 'What colour?', state: 'input-required', costPending: true, cost: null, taskId });
     expect(await door.ask(calls, service, () => {}, taskId)).toMatchObject({ said: 'You said: blue', state: 'completed', costPending: false });
   });
 
@@ -69,6 +69,21 @@ describe.each(BRIDGES)('$name', (door) => {
       (id) => [taskResult(id, 'WORKING'), artifact(id, 'a', 'half'), asks(id)],
       (id) => [asks(id), artifact(id, 'b', 'the rest'), statusEvent(id, 'COMPLETED')],
     );
+    expect(await door.ask(calls, service)).toMatchObject({ said: 'half\nMore?', state: 'input-required' });
+    expect(await door.ask(calls, service, () => {}, taskId)).toMatchObject({ said: 'the rest', state: 'completed' });
+  });
+
+  test('an agent that does not stream shows all of its task with each answer: what is new is read', async () => {
+    const taskId = `t-once-${(begun += 1)}`;
+    const first = { artifactId: 'a', parts: [{ text: 'half' }] };
+    const asks = { ...status('INPUT_REQUIRED', 'More?', 'm-more'), artifacts: [first] };
+    const ended = { artifacts: [first, { artifactId: 'b', parts: [{ text: 'the rest' }] }] };
+    const answer = ({ request, result }: RawExchange) => {
+      if (request.method === 'GetTask') return result(taskResult(taskId, 'INPUT_REQUIRED', asks).task);
+      const { message: sent } = request.params as { readonly message: { readonly taskId?: string } };
+      return result(sent.taskId === undefined ? taskResult(taskId, 'INPUT_REQUIRED', asks) : taskResult(taskId, 'COMPLETED', ended));
+    };
+    const { service } = await serveRaw(calls.world, answer, { pricing: 'per_task = 0.001', streaming: false });
     expect(await door.ask(calls, service)).toMatchObject({ said: 'half\nMore?', state: 'input-required' });
     expect(await door.ask(calls, service, () => {}, taskId)).toMatchObject({ said: 'the rest', state: 'completed' });
   });

@@ -44,6 +44,10 @@ test('a call of three rounds holds one lock at a time and is charged once, at it
   const first = await callTool(spine, 'asks', 'ask');
   expect(first.message.result).toMatchObject({ resultType: 'input_required', inputRequests: { who: { method: 'elicitation/create' } } });
   expect(first.message.result.requestState).not.toBe('round-1');
+  // What it will cost is not said before it is charged.
+  const generation = first.message.result['_meta']!['tollgate/generation'] as unknown as { readonly id: string };
+  expect(generation).toEqual({ id: generation.id });
+  expect(first.headers.get('x-cost-usd')).toBeNull();
   expect(await spine.balance()).toEqual({ available: before.available - 1_000n, locked: before.locked + 1_000n });
   const second = await round(first.message.result.requestState);
   expect(second.message.result.resultType).toBe('input_required');

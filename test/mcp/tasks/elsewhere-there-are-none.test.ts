@@ -5,6 +5,7 @@ import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 import { openRawServer } from '../modern-to-legacy/raw-legacy-server.ts';
 import { callDeclared } from './task-client.ts';
+import { startTaskServer, type TaskServer } from './task-server.ts';
 
 const TOOLS = [
   '{"name":"plain","inputSchema":{"type":"object"}}',
@@ -14,15 +15,20 @@ const TOOLS = [
 
 let fixture: McpFixture;
 let raw: RawMcp;
+let insisting: TaskServer;
 let legacy: Awaited<ReturnType<typeof openRawServer>>;
 let spine: Spine;
 beforeAll(async () => {
   fixture = await startMcpFixture();
   const tools = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${TOOLS.join(',')}]}`;
   raw = await startRawMcp(({ method }) => (method === 'tools/list' ? tools : '{"resultType":"complete","content":[]}'), TOOLS);
+  insisting = await startTaskServer();
   legacy = await openRawServer(({ message }) => JSON.stringify({ jsonrpc: '2.0', id: message.id, result: answerOf(message.method) }));
   const toml =
-    toolToml({ name: 'fixture', url: fixture.url }) + toolToml({ name: 'raw', url: raw.url }) + toolToml({ name: 'legacy', url: legacy.url });
+    toolToml({ name: 'fixture', url: fixture.url }) +
+    toolToml({ name: 'raw', url: raw.url }) +
+    toolToml({ name: 'legacy', url: legacy.url }) +
+    toolToml({ name: 'insisting', url: insisting.url, provider: 'Insisting' });
   spine = await startSpine({ toml: UNHURRIED + toml });
 });
 afterAll(async () => {
@@ -30,6 +36,7 @@ afterAll(async () => {
   await fixture.close();
   await raw.close();
   await legacy.close();
+  await insisting.close();
 });
 
 function answerOf(method: string | undefined): object {
@@ -119,4 +126,23 @@ test('nobody listens to tasks: their ids do not reach the server, and what it te
   expect(server.asked.at(-1)!.params['notifications']).toEqual({ toolsListChanged: true });
   await other.stop();
   await server.close();
+});
+
+const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
+const A2A_MESSAGE = { message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: '{}' }] } };
+
+test.each([
+  ['bare', '/mcp/insisting', rpc('tools/call', { name: 'job', arguments: {} })],
+  ['JSON-RPC', '/rpc', rpc('tools/call', { service: 'insisting', name: 'job', arguments: {} })],
+  ['as a chat model', '/chat/completions', { model: 'mcp/insisting/job', messages: [{ role: 'user', content: '{}' }] }],
+  ['as an agent', '/a2a/mcp/insisting/job', rpc('SendMessage', A2A_MESSAGE)],
+])('called %s, a server is not told of tasks; one that begins a task nevertheless has failed, which is free', async (_name, path, body) => {
+  await spine.quiet();
+  const before = await spine.balance();
+  const response = await spine.post(path, body, { 'a2a-version': '1.0', accept: 'application/json, text/event-stream' });
+  expect(await response.text()).toContain('Provider Insisting failed: it answered with a task, though the request did not say that tasks are taken');
+  expect(insisting.asked.at(-1)!.text).not.toContain('io.modelcontextprotocol/tasks');
+  await spine.quiet();
+  expect(await spine.balance()).toEqual(before);
+  expect(await spine.faults()).toEqual([]);
 });

@@ -12,7 +12,8 @@ export interface Told {
   readonly state: string;
   /** What it costs is known once its task has ended. */
   readonly costPending: boolean;
-  readonly cost: number;
+  /** null where nothing is told of it. */
+  readonly cost: number | null;
   /** How the door says that it ended. */
   readonly finish: string;
   readonly error: string | null;
@@ -33,7 +34,7 @@ interface ChatEnd {
     readonly message?: { readonly content: string };
     readonly finish_reason: string | null;
   }[];
-  readonly usage?: { readonly cost: number };
+  readonly usage?: { readonly cost?: number };
   readonly tollgate?: {
     readonly state: string;
     readonly task_id: string | null;
@@ -69,7 +70,7 @@ const chat = (stream: boolean): Door => ({
       taskId: last.tollgate!.task_id,
       state: last.tollgate!.state,
       costPending: last.tollgate!.cost_pending === true,
-      cost: microUsd(last.usage!.cost),
+      cost: last.usage!.cost === undefined ? null : microUsd(last.usage!.cost),
       finish: last.choices[0]!.finish_reason!,
       error: error === null ? null : `${error.type}: ${error.message}`,
     };
@@ -104,15 +105,25 @@ const mcp: Door = {
           readonly cost_pending?: boolean;
         };
         /** Without a cost where the message is covered by the first of its task. */
-        readonly _meta?: { readonly 'tollgate/generation'?: { readonly id: string; readonly cost: string }; readonly 'tollgate/finish'?: string };
+        readonly _meta?: { readonly 'tollgate/generation'?: { readonly id: string; readonly cost?: string }; readonly 'tollgate/finish'?: string };
       };
     };
-    const { id, cost } = result._meta?.['tollgate/generation'] ?? { id: '', cost: '0' };
+    const { id, cost } = result._meta?.['tollgate/generation'] ?? { id: '', cost: undefined };
     const said = result.content.map((part) => part.text).join('\n');
-    expect(response.headers.get('x-cost-usd') ?? cost).toBe(cost);
+    expect(response.headers.get('x-cost-usd') ?? undefined).toBe(cost);
     const finish = result.isError ? 'error' : (result._meta?.['tollgate/finish'] ?? 'stop');
     const { answer: structured, task_id: task, state, cost_pending: costPending = false } = result.structuredContent;
-    return { id, said, structured, taskId: task, state, costPending, cost: microUsd(cost), finish, error: finish === 'stop' ? null : said };
+    return {
+      id,
+      said,
+      structured,
+      taskId: task,
+      state,
+      costPending,
+      cost: cost === undefined ? null : microUsd(cost),
+      finish,
+      error: finish === 'stop' ? null : said,
+    };
   },
 };
 

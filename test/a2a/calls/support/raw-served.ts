@@ -15,7 +15,7 @@ let served = 0;
 export async function serveRaw(
   world: Pick<AgentSpine, 'spine'>,
   handler: (exchange: RawExchange) => void | Promise<void>,
-  offer: Partial<AgentOffer> = {},
+  offer: Partial<AgentOffer> & { readonly streaming?: boolean } = {},
 ): Promise<RawServed> {
   // Kept here: others may be served while this one starts.
   const number = (served += 1);
@@ -23,7 +23,7 @@ export async function serveRaw(
   const agent: RawAgent = await startRawAgent((exchange) => {
     const { request, response } = exchange;
     if (!request.path.startsWith('/.well-known/')) return handler(exchange);
-    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(cardOf(agent.url)));
+    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(cardOf(agent.url, offer.streaming ?? true)));
   });
   const services = agentBlock({ provider: `Raw ${number}`, ...offer, name: service, endpoint: agent.url });
   const proxy = await dialIn({ router: world.spine.origin, services });
@@ -34,7 +34,7 @@ export async function serveRaw(
   return { agent, proxy, service, url: `${world.spine.origin}/a2a/${service}` };
 }
 
-const cardOf = (url: string) => ({
+const cardOf = (url: string, streaming: boolean) => ({
   protocolVersion: '0.3.0',
   name: 'Raw',
   description: 'Answers as a test says.',
@@ -42,7 +42,7 @@ const cardOf = (url: string) => ({
   preferredTransport: 'JSONRPC',
   version: '1',
   supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({ url, protocolBinding: 'JSONRPC', protocolVersion })),
-  capabilities: { streaming: true },
+  capabilities: { streaming },
   defaultInputModes: ['text/plain'],
   defaultOutputModes: ['text/plain'],
   skills: [],
