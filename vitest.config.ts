@@ -25,7 +25,7 @@ const DEEP_ONLY = [
   'test/billing/ledger-races-without-guards.test.ts',
   'test/cluster/gateway-freezes.test.ts',
   'test/gateway/registry/flapping.test.ts',
-  'test/mcp/clients/coding-agents.test.ts',
+  'test/mcp/clients/{coding-agents,frameworks}.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',
   'test/mcp/faults/soak.test.ts',
   'test/spine/chains/killed-with-money-under-way.test.ts',
