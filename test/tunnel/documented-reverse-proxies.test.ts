@@ -101,7 +101,6 @@ describe.each(['nginx', 'caddy'])('%s', (server) => {
       servername: server === 'caddy' ? NAME : 'localhost',
       path,
       method,
-      ...more,
       headers,
     });
     asked.end(body);
