@@ -26,7 +26,7 @@ const DEEP_ONLY = [
   'test/cluster/gateway-freezes.test.ts',
   'test/gateway/reference/docs-in-a-browser.test.ts',
   'test/gateway/registry/flapping.test.ts',
-  'test/mcp/clients/coding-agents.test.ts',
+  'test/mcp/clients/{coding-agents,frameworks}.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',
   'test/mcp/conformance/fixture-itself.test.ts',
   'test/mcp/faults/soak.test.ts',

@@ -62,7 +62,7 @@ test.each([
   try {
     const before = (await world.spine.balance()).available;
     const tools = await client.tools();
-    const result = await tools[name]!.execute!(input(), { toolCallId: 'call-1', messages: [], context: undefined });
+    const result = await tools[name]!.execute(input(), { toolCallId: 'call-1', messages: [], context: undefined });
     expect(result).toMatchObject({ content: [{ type: 'text', text: 'good morning' }] });
     expect((await world.spine.balance()).available).toBe(before - 20_000n);
   } finally {

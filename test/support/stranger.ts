@@ -5,12 +5,16 @@ import { join, resolve } from 'node:path';
 const CACHE = resolve(import.meta.dirname, '../../.cache/npm');
 
 /**
- * Programs and SDKs that only the deep run needs, as they are on npm: too large for everybody's `npm ci`. The first package names the folder.
- * With each goes what it would otherwise choose anew each day.
+ * Programs and SDKs that only the deep run needs, as they are on npm: too large for everybody's `npm ci`. Beside the first
+ * package stands what the tests use with it.
  */
 const PACKAGES = {
   'claude-code': ['@anthropic-ai/claude-code@2.1.329'],
   codex: ['@openai/codex@0.169.0'],
+  langchain: ['@langchain/openai@1.6.0', '@langchain/core@1.2.13'],
+  'mcp-remote': ['mcp-remote@0.15.1'],
+  mcporter: ['mcporter@0.12.3'],
+  'openai-agents': ['@openai/agents@0.20.0', 'openai@7.55.0', 'zod@4.6.7'],
 } as const;
 
 export type Stranger = keyof typeof PACKAGES;
@@ -21,7 +25,7 @@ export type Stranger = keyof typeof PACKAGES;
  */
 export function installStranger(name: Stranger): string {
   const packages = PACKAGES[name];
-  const folder = join(CACHE, packages[0].replace(/^@/, '').replaceAll('/', '-'));
+  const folder = join(CACHE, packages.map((each) => each.replace(/^@/, '').replaceAll('/', '-')).join('+'));
   if (existsSync(folder)) return folder;
   mkdirSync(CACHE, { recursive: true });
   const work = mkdtempSync(join(CACHE, 'download-'));
