@@ -52,7 +52,13 @@ async function make(name, steps) {
     for (const entry of ['bin', 'src', 'examples', 'node_modules', 'package.json']) symlinkSync(join(CHECKOUT, entry), join(dir, entry));
     writeFileSync(join(dir, 'provider.toml'), PROVIDER_TOML);
     const blocks = [];
-    let env = { PATH: `${join(CHECKOUT, 'node_modules', '.bin')}:${process.env.PATH}`, HOME: dir, TERM: 'xterm-256color', OLLAMA_HOST: '127.0.0.1:9', LANG: 'C.UTF-8' };
+    let env = {
+      PATH: `${join(CHECKOUT, 'node_modules', '.bin')}:${process.env.PATH}`,
+      HOME: dir,
+      TERM: 'xterm-256color',
+      OLLAMA_HOST: '127.0.0.1:9',
+      LANG: 'C.UTF-8',
+    };
     for (const { show, run = silent(show), until, keep = (text) => text } of steps) {
       const printed = keep(clean(await terminal(run, { dir, env, until, running })));
       const dev = join(dir, '.tollgate', 'dev.json');
@@ -110,7 +116,7 @@ function runsOf(text) {
     if (part === '\n') open();
     else if (codes) for (const code of codes) style = styleAfter(style, code);
     else
-      for (let rest = part; rest !== ''; ) {
+      for (let rest = part; rest !== '';) {
         if (column === COLUMNS_MAX) open();
         const piece = rest.slice(0, COLUMNS_MAX - column);
         lines.at(-1).push({ column, text: piece, style });

@@ -6,7 +6,12 @@ const page = readFileSync(new URL('../../../docs/configuration.md', import.meta.
 
 test('docs/configuration.md has a row for every option, as the schema says it, and no other', () => {
   // In the order that helps a reader, which is not that of the code.
-  expect(page.split('\n').filter((line) => line.startsWith('| `')).sort()).toEqual([...optionRows].sort());
+  expect(
+    page
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+      .sort(),
+  ).toEqual([...optionRows].sort());
 });
 
 test('it names every secret', () => {
