@@ -8,7 +8,7 @@ import { runPage } from './run-page.ts';
 import { snippetsOf, type Snippet } from './snippets.ts';
 
 /** Pages that a reader follows beside `npm start`. */
-const PAGES = ['README.md', 'docs/a2a.md', 'docs/json-rpc.md', 'docs/mcp.md', 'docs/providers.md', 'docs/sign-in.md'];
+const PAGES = ['README.md', 'docs/a2a.md', 'docs/configuration.md', 'docs/json-rpc.md', 'docs/mcp.md', 'docs/providers.md', 'docs/sign-in.md'];
 
 let place: Place;
 let gateway: Record<string, string>;

@@ -5,7 +5,7 @@ import type { OptionTable } from '../../../src/gateway/config-option.ts';
 import { OPTIONS } from '../../../src/gateway/config-options.ts';
 import { ROUTER_OPTIONS } from '../../../src/provide/router-options.ts';
 
-/** All tables of options by what their keys begin with, in the order of the page; those that every block has stand once. */
+/** All tables of options by what their keys begin with; those that every block has stand once. */
 export const optionTables: readonly (readonly [prefix: string, options: OptionTable])[] = [
   ['', OPTIONS],
   ['chains.', CHAIN_OPTIONS],
@@ -19,7 +19,7 @@ export const optionRows: readonly string[] = optionTables.flatMap(([prefix, opti
   Object.entries(options).map(([key, { env, takes, defaultText, secret, meaning }]) => {
     const plain = secret || /\s|^none$/.test(defaultText ?? '');
     const fallback = defaultText === null ? '**required**' : plain ? defaultText : `\`${defaultText}\``;
-    return `| \`${prefix}${key}\` | ${env === null ? '' : `\`${env}\``} | ${takes} | ${fallback} | ${meaning} |`;
+    return `| \`${prefix}${key}\`${env === null ? '' : `<br>\`${env}\``} | ${takes} | ${fallback} | ${meaning} |`;
   }),
 );
 
