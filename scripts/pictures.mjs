@@ -92,8 +92,10 @@ function terminal(command, { dir, env, until, running }) {
 }
 
 const clean = (text) => text.replaceAll('\r', '').replace(/^\n+/, '');
+const ESCAPE = '\u001B';
+const STYLE = `${ESCAPE}\\[([\\d;]*)m`;
 /** Without empty lines at the end, also where a colour stands in them. */
-const trimmed = (text) => `${text.replace(/(?:\s|\u001B\[\d*m)+$/, '')}\u001B[0m`;
+const trimmed = (text) => `${text.replace(new RegExp(`(?:\\s|${STYLE})+$`), '')}${ESCAPE}[0m`;
 
 const COLORS = { 30: '#6e7681', 31: '#ff7b72', 32: '#3fb950', 33: '#e3b341', 34: '#79c0ff', 35: '#d2a8ff', 36: '#56d4dd', 90: '#8b949e' };
 const PLAIN = { color: '#e6edf3', bold: false, dim: false, italic: false };
@@ -111,8 +113,8 @@ function runsOf(text) {
     lines.push([]);
     column = 0;
   };
-  for (const part of text.split(/(\u001B\[[\d;]*m|\n)/)) {
-    const codes = /^\u001B\[([\d;]*)m$/.exec(part)?.[1].split(';').map(Number);
+  for (const part of text.split(new RegExp(`(${ESCAPE}\\[[\\d;]*m|\n)`))) {
+    const codes = new RegExp(`^${STYLE}$`).exec(part)?.[1].split(';').map(Number);
     if (part === '\n') open();
     else if (codes) for (const code of codes) style = styleAfter(style, code);
     else

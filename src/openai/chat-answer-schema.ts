@@ -6,14 +6,17 @@ const tokens = { type: 'integer', description: 'Tokens.' } as const;
 
 const usageSchema = {
   type: 'object',
-  required: ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost', 'cost_details'],
+  required: ['prompt_tokens', 'completion_tokens', 'total_tokens'],
   additionalProperties: true,
   properties: {
     prompt_tokens: tokens,
     completion_tokens: tokens,
     total_tokens: tokens,
     estimated: { type: 'boolean', description: 'The gateway counted, as the provider did not.' },
-    cost: { type: 'number', description: 'USD charged.' },
+    cost: {
+      type: 'number',
+      description: 'USD charged. Not there, nor `cost_details`, where an agent asks for input: its task is charged when it ends.',
+    },
     cost_details: {
       type: 'object',
       required: ['charged_usd', 'fee_usd', 'upstream_inference_prompt_cost', 'upstream_inference_completions_cost'],
