@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startGateway, type Gateway } from '../support/gateway.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 
 // The gateway's process is killed under load, again and again, on the embedded database. Whoever saw the end of a reply finds it settled
 // after the restart; the locks of calls that died are given back; the books add up.
 
-const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 8;
+const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 5;
 const CLIENTS = 12;
 const READY_MS_MAX = 3_000;
 /** On a machine that is busy with other things, a start after a kill takes at most this many times as long as one after a clean stop. */
@@ -73,14 +73,16 @@ async function readGeneration(id: string): Promise<{ state: string; total_cost: 
   return response.ok ? ((await response.json()) as { data: { state: string; total_cost: number } }).data : null;
 }
 
-test(`${ROUNDS} kills under load: nothing acknowledged is lost, audit clean, ready in time`, { timeout: ROUNDS * 6_000 }, async () => {
+test(`${ROUNDS} kills under load: nothing acknowledged is lost, audit clean, ready in time`, { timeout: ROUNDS * 20_000 }, async () => {
   const readyMs: number[] = [];
   const lost: unknown[] = [];
   let total = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const acknowledged: Acknowledged[] = [];
     const clients = Array.from({ length: CLIENTS }, (_, index) => client(round, index, acknowledged));
-    await new Promise((resolve) => setTimeout(resolve, 60 + ((round * 37) % 240)));
+    // Some calls have ended and others have not, however slow the machine is.
+    const enough = 1 + ((round * 37) % 40);
+    await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThanOrEqual(enough), { timeout: 20_000, interval: 1 });
     await gateway.kill9();
     await Promise.all(clients);
     await gateway.restart();
