@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLedger, escrowOf, treasuryOf, type Ledger } from '../src/billing/index.ts';
-import { openDatabase } from '../src/store/index.ts';
+import { createLedger } from '../src/billing/ledger-create.ts';
+import { escrowOf, treasuryOf, type Ledger } from '../src/billing/ledger.ts';
+import { openDatabase } from '../src/store/open.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 
 /*

@@ -1,8 +1,8 @@
 import { verify, createPublicKey } from 'node:crypto';
 import nacl from 'tweetnacl';
-import { loadRecovery, personalDigest, viemRecovery } from '../src/gateway/auth/siwx/evm-signature.ts';
-import { createEvmChain } from '../src/billing/chain/evm/evm-chain.ts';
-import { createSolanaChain } from '../src/billing/chain/solana/solana-chain.ts';
+import { loadRecovery, personalDigest, viemRecovery } from '../src/auth/siwx/evm-signature.ts';
+import { createEvmChain } from '../src/chains/evm/evm-chain.ts';
+import { createSolanaChain } from '../src/chains/solana/solana-chain.ts';
 import { evmMoney, solanaMoney } from '../test/support/chain/money-chain.ts';
 import { evmWallet } from '../test/support/wallets.ts';
 

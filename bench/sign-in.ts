@@ -1,7 +1,8 @@
-import { createAttempts } from '../src/gateway/auth/attempts.ts';
-import { keccak, personalDigest, viemRecovery } from '../src/gateway/auth/siwx/evm-signature.ts';
-import { createNonces } from '../src/gateway/auth/siwx/nonces.ts';
-import { createSignIn } from '../src/gateway/auth/siwx/sign-in.ts';
+import { createAttempts } from '../src/auth/attempts.ts';
+import { keccak } from '../src/wire/evm-address.ts';
+import { personalDigest, viemRecovery } from '../src/auth/siwx/evm-signature.ts';
+import { createNonces } from '../src/auth/siwx/nonces.ts';
+import { createSignIn } from '../src/auth/siwx/sign-in.ts';
 import { encode, evmWallet, fieldsFor, solanaWallet, START, textOf, type TestWallet } from '../test/gateway/auth/siwx/wallets.ts';
 
 /* What a wallet's sign-in costs, on one thread: `node bench/sign-in.ts`. Each header is whole: opened, parsed, verified, remembered. */

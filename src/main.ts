@@ -1,4 +1,4 @@
-import { runCli } from './cli/program.ts';
+import { runCli } from '#cli';
 
 // A reader that has seen enough (`| head`) ends the program as it would any other.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,6 +1,7 @@
 import { createLocalJWKSet, compactVerify, type JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { escrowOf, type Balance } from '#billing';
+import { escrowOf } from '#billing';
+import type { Balance } from '../src/billing/ledger.ts';
 import { DOORS, PEER, type PeerDoor, type PeerOutcome } from './peers/doors.ts';
 import { HUGE_BYTES, startPeerProvider, USED, type Deed, type PeerProvider } from './peers/peer-provider.ts';
 import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';

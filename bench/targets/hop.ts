@@ -6,14 +6,16 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { parseArgs } from 'node:util';
 import fastify from 'fastify';
-import type { DirectEndpoint, Location, TunnelEndpoint } from '../../src/gateway/index.ts';
-import { createPeerListener } from '../../src/gateway/cluster/peer-listener.ts';
-import { createPeers } from '../../src/gateway/cluster/peers.ts';
-import { createIdentity } from '../../src/gateway/catalog/identity.ts';
-import { createTunnels } from '../../src/gateway/tunnel/create-tunnels.ts';
-import { servicePath } from '../../src/gateway/tunnel/wire.ts';
-import { createTunnelUpstream } from '../../src/gateway/upstream/tunnel-upstream.ts';
-import { createHttpUpstream, type UpstreamExchange } from '../../src/gateway/upstream/upstream.ts';
+import type { DirectEndpoint, TunnelEndpoint } from '../../src/gateway/call.ts';
+import type { Location } from '../../src/network/registry/registry.ts';
+import { createPeerListener } from '../../src/network/cluster/peer-listener.ts';
+import { createPeers } from '../../src/network/cluster/peers.ts';
+import { createIdentity } from '../../src/auth/identity.ts';
+import { createTunnels } from '../../src/network/tunnel/create-tunnels.ts';
+import { servicePath } from '../../src/network/tunnel/wire.ts';
+import { createTunnelUpstream } from '../../src/network/upstream/tunnel-upstream.ts';
+import { createHttpUpstream } from '../../src/network/upstream/upstream.ts';
+import type { UpstreamExchange } from '../../src/gateway/upstream.ts';
 import { MODELS } from '../upstream/replies.ts';
 import { announce } from './announce.ts';
 

@@ -1,44 +1,42 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { createKeepAlive, createSeals } from '#wire';
+import { formatUsd } from '#billing/amounts';
+import type { Config } from '#config';
 import {
-  createKeepAlive,
   createListenPlaces,
-  createSeals,
-  formatUsd,
   speakerOf,
   type Call,
   type Catalog,
-  type Config,
   type Idempotency,
-  type Look,
   type Payments,
   type Pipeline,
-  type RunTokens,
   type Speaker,
   type Speakers,
   type Tally,
-  type Tasks,
 } from '#gateway';
-import { createAgentSpeaker } from './agent-speaker.ts';
-import { runBridged, type Bridge } from './bridged.ts';
+import type { RunTokens } from '#auth';
+import type { Look, Tasks } from '#tasks';
+import { createAgentSpeaker } from './bridge/agent-speaker.ts';
+import { runBridged, type Bridge } from './bridge/bridged.ts';
 import { createAskForCard } from './cards/ask-for-card.ts';
 import { createCards, type BridgedAgent } from './cards/card-cache.ts';
 import type { CardOrigin } from './cards/card-pages.ts';
 import { addCardRoutes } from './cards/card-routes.ts';
 import type { CardAuth } from './cards/card-security.ts';
 import type { SignBytes } from './cards/sign-card.ts';
-import { createDoor } from './door.ts';
-import { showExtendedCard } from './extended-card.ts';
-import { createOnce } from './once.ts';
-import { createPaymentTasks } from './payment-required.ts';
-import { createOpenStreams } from './open-streams.ts';
-import type { Push } from './push-door.ts';
-import { resolveAgent, unknownAgent } from './resolve.ts';
-import { a2aRoutes, type A2aRoutesDeps } from './routes.ts';
-import { createRunSend } from './run-send.ts';
-import { createListenToTask } from './listen-to-task.ts';
-import { createLook, showTask, type RunTaskDeps } from './run-task.ts';
-import type { SendTalkDeps } from './send-talk.ts';
-import { tellAgent } from './tell-agent.ts';
+import { createDoor } from './door/door.ts';
+import { showExtendedCard } from './cards/extended-card.ts';
+import { createOnce } from './send/once.ts';
+import { createPaymentTasks } from './door/payment-required.ts';
+import { createOpenStreams } from './send/open-streams.ts';
+import type { Push } from './push/push-door.ts';
+import { resolveAgent, unknownAgent } from './agent/resolve.ts';
+import { a2aRoutes, type A2aRoutesDeps } from './door/routes.ts';
+import { createRunSend } from './send/run-send.ts';
+import { createListenToTask } from './tasks/listen-to-task.ts';
+import { createLook, showTask, type RunTaskDeps } from './tasks/run-task.ts';
+import type { SendTalkDeps } from './send/send-talk.ts';
+import { tellAgent } from './push/tell-agent.ts';
 
 export interface A2aOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit' | 'lookUp'>;

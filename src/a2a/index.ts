@@ -1,5 +1,4 @@
-export { createA2a, type A2a, type A2aOptions } from './create-a2a.ts';
 export { createCardOrigin } from './cards/card-origin.ts';
-export { createPush, type PushNotifications } from './push/create-push.ts';
-export type { Push } from './push-door.ts';
 export type { SignBytes } from './cards/sign-card.ts';
+export { type A2a, createA2a } from './create-a2a.ts';
+export { createPush, type PushNotifications } from './push/create-push.ts';

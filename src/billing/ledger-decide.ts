@@ -1,17 +1,20 @@
-import { earningsOf, escrowOf, FEES, LOCK_LEVELS } from './ledger.ts';
-import type {
-  AccountName,
-  KeepResult,
-  LockRefusal,
-  LockRecord,
-  LockRequest,
-  LockResult,
-  ReleaseResult,
-  SettleRequest,
-  SettleResult,
-  Settlement,
-  TransferRequest,
-  TransferResult,
+import {
+  earningsOf,
+  escrowOf,
+  FEES,
+  LOCK_LEVELS,
+  type AccountName,
+  type KeepResult,
+  type LockRefusal,
+  type LockRecord,
+  type LockRequest,
+  type LockResult,
+  type ReleaseResult,
+  type SettleRequest,
+  type SettleResult,
+  type Settlement,
+  type TransferRequest,
+  type TransferResult,
 } from './ledger.ts';
 import { feeOf, type ExpireRequest, type KeepRequest, type Operation, type OperationResult } from './ledger-operations.ts';
 import type { MicroUsd } from './money.ts';

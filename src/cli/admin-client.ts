@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { localAccount } from '../gateway/account/account-id.ts';
+import { localAccount } from '#auth/accounts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
 import type { TargetFlags } from './target.ts';
@@ -50,7 +50,7 @@ export async function openAdmin(flags: AdminFlags, options: { readonly create?: 
   const { running, config, words } = await findTarget(flags, options);
   say(words);
   if (running) return remote(running);
-  const { openAdministration } = await import('../app-administration.ts');
+  const { openAdministration } = await import('#app/administration');
   const administration = await openAdministration(config, { warn: say });
   return {
     async request(method, path, body) {

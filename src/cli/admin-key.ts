@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createKey, parseKey } from '../gateway/auth/api-key.ts';
+import { createKey, parseKey } from '#auth/accounts';
 import { CliError } from './cli-error.ts';
 
 const FILE = 'admin-key';

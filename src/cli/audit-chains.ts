@@ -1,4 +1,4 @@
-import type { AuditedChain, ChainAudit } from '#gateway';
+import type { AuditedChain, ChainAudit } from '#pages';
 import { facts, table, type Paint } from './terminal.ts';
 
 /** Amounts as JSON has them: numbers of micro-USD. */

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import type { AuditReport } from '#billing';
-import type { Config } from '#gateway';
 import type { OpenDatabase } from '#store';
+import type { AuditReport } from '#billing';
+import type { Config } from '#config';
 import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { chainAuditView, showChains, type ChainAuditView } from './audit-chains.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
@@ -63,8 +63,8 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
   // Opened by itself, not as a gateway: an audit changes nothing. Locks of a killed gateway stay held until the next start.
   const [{ openDatabase }, { auditWithJournal }, { refuseMissingDatabase }] = await Promise.all([
     import('#store'),
-    import('../app-journal.ts'),
-    import('../app-journalfile.ts'),
+    import('#app/journal'),
+    import('#app/journal'),
   ]);
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
@@ -84,7 +84,7 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
 
 /** Before the books are audited, as it may book what came in. */
 async function compareChains(config: Config, database: OpenDatabase): Promise<ChainAuditView> {
-  const [{ openBooks }, { auditFunds }, { createLedger }] = await Promise.all([import('../app-payments.ts'), import('#gateway'), import('#billing')]);
+  const [{ openBooks }, { auditFunds }, { createLedger }] = await Promise.all([import('#app'), import('#pages'), import('#billing')]);
   const ledger = await createLedger({ database });
   try {
     const books = await openBooks({ config, database, ledger, now: Date.now });

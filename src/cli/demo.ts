@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { MICRO_PER_USD, parseRates } from '#billing';
-import type { ServiceConfig } from '#gateway';
+import type { ServiceConfig } from '#config';
 import { CliError } from './cli-error.ts';
 import { localModel } from './local-model.ts';
 

@@ -1,8 +1,9 @@
+import { databaseName } from '#store/database-name';
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
-import { createConsumerStore, loadConfig, type Primitive, type ServiceConfig } from '#gateway';
-import type { App } from '../app.ts';
-import { DEVELOPMENT_ACCOUNT } from '../gateway/account/account-id.ts';
-import { databaseName } from '../store/database-name.ts';
+import { loadConfig, type Primitive, type ServiceConfig } from '#config';
+import { createConsumerStore } from '#auth';
+import { DEVELOPMENT_ACCOUNT } from '#auth/accounts';
+import type { App } from '#app';
 import { VERSION } from '../version.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { askYesNo } from './ask.ts';

@@ -1,6 +1,5 @@
-import { DEVELOPMENT_ACCOUNT } from '../gateway/account/account-id.ts';
-import { hashKey, parseKey } from '../gateway/auth/api-key.ts';
-import type { App } from '../app.ts';
+import { DEVELOPMENT_ACCOUNT, hashKey, parseKey } from '#auth/accounts';
+import type { App } from '#app';
 import { CliError } from './cli-error.ts';
 import { readDevKey } from './discovery.ts';
 

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { databaseName } from '../store/database-name.ts';
+import { databaseName } from '#store/database-name';
 import { processStart } from './process-start.ts';
 
 /** `<data>/gateway.json`: how the commands of this machine reach the gateway that uses this data directory. */

@@ -1,7 +1,6 @@
 import { networkInterfaces } from 'node:os';
-import type { Config } from '#gateway';
-import type { AppOptions } from '../app-options.ts';
-import { createApp, type App } from '../app.ts';
+import type { Config } from '#config';
+import { type AppOptions, createApp, type App } from '#app';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { catchSignals } from './signals.ts';

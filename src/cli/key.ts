@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { LIMIT_RESETS } from '../gateway/auth/spend-period.ts';
+import { LIMIT_RESETS } from '#auth/accounts';
 import { accountPath, administer, listAll, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';

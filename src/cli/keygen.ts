@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
-import type { Wallet } from '../provide/wallet/index.ts';
+import type { Wallet } from '#provide/wallet';
 import { OWN_NAME, shellWord } from './own-name.ts';
 import { facts, painter } from './terminal.ts';
 
@@ -32,7 +32,7 @@ export function keygenCommand(): Command {
     .addHelpText('after', HELP)
     .action(async ({ chain, out }: KeygenFlags) => {
       // Loaded here: other commands need none of it.
-      const { createWallet, writeKeypairFile } = await import('../provide/wallet/index.ts');
+      const { createWallet, writeKeypairFile } = await import('#provide/wallet');
       const { wallet, fileText } = await createWallet(chain);
       await writeKeypairFile(out, fileText);
       process.stdout.write(`${describe(wallet, out)}\n`);

@@ -1,4 +1,4 @@
-import type { Config } from '#gateway';
+import type { Config } from '#config';
 
 /** What a gateway says of itself when it listens: how many services of each kind its own file has, by name. */
 export function listeningFacts(config: Pick<Config, 'services' | 'dataDir'>, address: string): Record<string, unknown> {

@@ -1,5 +1,5 @@
 import type { Rates } from '#billing';
-import type { ModelFacts, ServiceConfig } from '#gateway';
+import type { ModelFacts, ServiceConfig } from '#config';
 
 /** A chat model that the command line adds by itself, as a `[[models]]` block would. What is left out is text in, text out. */
 export function localModel(model: {

@@ -1,7 +1,6 @@
-import { localModel } from './local-model.ts';
 import { parseRates } from '#billing';
-import type { ServiceConfig } from '#gateway';
-import { serviceNameFault } from '../gateway/catalog/names.ts';
+import { type ServiceConfig, serviceNameFault } from '#config';
+import { localModel } from './local-model.ts';
 
 /** Models that are within reach on this machine and that the development gateway could route to. */
 export interface LocalProvider {

@@ -1,5 +1,5 @@
 import { formatUsd, METERS, type Meter, type Rates } from '#billing';
-import type { ServiceConfig } from '../gateway/wire.ts';
+import type { ServiceConfig } from '#config';
 
 /** A configured service on one line: name, prices (from the cheapest to the dearest where they differ), and where it runs. Without secrets. */
 export function describeService({ service: { name, providerName, rates, variants }, target }: ServiceConfig): string {

@@ -1,6 +1,6 @@
-import { ConfigError, loadConfig, type Config } from '#gateway';
-import { loadWallet, WalletError } from '../provide/wallet/index.ts';
-import { databaseName } from '../store/database-name.ts';
+import { databaseName } from '#store/database-name';
+import { ConfigError, loadConfig, type Config } from '#config';
+import { loadWallet, WalletError } from '#provide/wallet';
 import { configPath } from './config-path.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { realPath } from './discovery.ts';

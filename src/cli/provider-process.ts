@@ -1,10 +1,7 @@
-import { ConfigError, createScrubber } from '../gateway/wire.ts';
-import { createLog, type Log } from '../provide/log.ts';
-import { providerChecks, runChecks } from '../provide/probe/checks.ts';
-import { loadProvider, type ProviderConfig } from '../provide/provider-file.ts';
-import { secretsOf } from '../provide/provider-secrets.ts';
-import { createProxy } from '../provide/proxy.ts';
-import type { Wallet } from '../provide/wallet/index.ts';
+import { createScrubber } from '#wire';
+import { ConfigError } from '#config';
+import { createLog, type Log, providerChecks, runChecks, loadProvider, type ProviderConfig, secretsOf, createProxy } from '#provide';
+import type { Wallet } from '#provide/wallet';
 import { VERSION } from '../version.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { configPath } from './config-path.ts';

@@ -41,8 +41,8 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
   const [{ openDatabase }, { EMBEDDED_CHAIN, journalHead }, { lossOf }, { JournalLost, openJournalFile, refuseMissingDatabase }] = await Promise.all([
     import('#store'),
     import('#billing'),
-    import('../app-journal.ts'),
-    import('../app-journalfile.ts'),
+    import('#app/journal'),
+    import('#app/journal'),
   ]);
   const told = (error: unknown): string => {
     if (error instanceof JournalLost) return error.message.split('\n')[0]!;

@@ -53,7 +53,7 @@ export function siwxCommand(): Command {
       const lifetimeMs = parseLifetime(flags.lifetime);
       const { domain, uri } = await findDomain(flags);
       // Loaded here: other commands need none of it.
-      const { loadWallet, signInHeader } = await import('../provide/wallet/index.ts');
+      const { loadWallet, signInHeader } = await import('#provide/wallet');
       const wallet = await loadWallet({ chainId: flags.chainId, keypairFile: flags.keypair });
       const { nonce, statement } = flags;
       const now = Date.now();
@@ -86,7 +86,7 @@ async function findDomain({ domain, uri, data }: SiwxFlags): Promise<{ readonly 
     if (!url?.host) throw new CliError(`--uri is the address of a gateway, such as https://gateway.example, not ${uri}`);
     return { domain: url.host, uri };
   }
-  const { loadConfig } = await import('../gateway/config-file.ts');
+  const { loadConfig } = await import('#config');
   const { dataDir } = loadConfig({ file: null, env: process.env, mode: 'production', overrides: { 'server.data_dir': data } });
   const { gateway } = findGateway(dataDir);
   if (!gateway) {

@@ -1,8 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '#gateway';
-import { loadConfig } from '../gateway/config-file.ts';
-import { databaseName } from '../store/database-name.ts';
+import { databaseName } from '#store/database-name';
+import { type Config, loadConfig } from '#config';
 import { configPath } from './config-path.ts';
 import { CliError } from './cli-error.ts';
 import { findGateway, realPath, type GatewayFile } from './discovery.ts';

@@ -1,5 +1,7 @@
 import cluster from 'node:cluster';
-import { GatewayError, type ClusterConfig, type Config, type Metrics } from '#gateway';
+import { GatewayError } from '#wire';
+import type { ClusterConfig, Config } from '#config';
+import type { Metrics } from '#observe';
 import { runGateway } from './gateway-process.ts';
 import { isOurs, SLOT_VARIABLE, type SupervisorMessage, type WorkerMessage } from './workers-messages.ts';
 

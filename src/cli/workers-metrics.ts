@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import { createMergedMetrics, shareText, type MetricSnapshot } from '#gateway';
+import { createMergedMetrics, shareText, type MetricSnapshot } from '#observe';
 import type { SupervisorMessage } from './workers-messages.ts';
 
 /** Longest wait for a worker's figures. One that does not answer counts with those that it gave last. */

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
-import { createLogger, type Config } from '#gateway';
+import type { Config } from '#config';
+import { createLogger } from '#observe';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { listeningFacts } from './listening-line.ts';

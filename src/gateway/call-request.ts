@@ -1,5 +1,6 @@
 import type { MicroUsd, Price, Usage } from '#billing';
-import type { Caller, Conversation, Exchange, Offer, Primitive } from './call.ts';
+import type { Primitive } from '#config';
+import type { Caller, Conversation, Exchange, Offer } from './call.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 

@@ -1,10 +1,8 @@
+import type { UpstreamFailure } from '#wire';
 import type { Budget, Frame, MicroUsd, Price, Usage } from '#billing';
-import type { ModelFacts } from './model-facts.ts';
+import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { PaymentSlip } from './payments/payments.ts';
-import type { UpstreamExchange } from './upstream/upstream.ts';
-
-/** What a service can be. Peers: each is called through the same pipeline and the same billing. */
-export type Primitive = 'model' | 'tool' | 'agent' | 'image' | 'video';
+import type { UpstreamExchange } from './upstream.ts';
 
 /** Who calls: one account, and the credential it came with. With neither key nor wallet it is an access token. */
 export interface Caller {
@@ -110,31 +108,6 @@ export interface Offer {
 
 /** All of an offer that decides what a call costs. */
 export type PricedOffer = Pick<Offer, 'price' | 'variants' | 'priceCap' | 'agent'>;
-
-export interface AgentFacts {
-  /** Path of the agent card below the agent's own address. */
-  readonly cardPath: string;
-  /** Path below that address that JSON-RPC is posted to; null where the card says it. */
-  readonly rpcPath: string | null;
-  /** Whether the price of a call is for each message, or for all messages of a task. */
-  readonly chargedPer: 'message' | 'task';
-  /** What the agent may spend in the consumer's name on calls that it makes in its turn, where the consumer says nothing of it; 0 for none. */
-  readonly nestedMax: MicroUsd;
-}
-
-/** What an image or video service takes. Lists are empty where the provider says nothing. */
-export interface MediaFacts {
-  /** The model's name at the upstream API. */
-  readonly upstreamModel: string;
-  readonly supportedParams: readonly string[];
-  readonly aspectRatios: readonly string[];
-  /** File formats of images. */
-  readonly formats: readonly string[];
-  /** Resolution tiers. */
-  readonly resolutions: readonly string[];
-  /** Lengths of videos, such as `5s`. */
-  readonly durations: readonly string[];
-}
 
 /** An offer that this call may be sent to, with what the call may cost there at most. */
 export interface Candidate {
@@ -257,73 +230,6 @@ export interface ReplyEnd {
 /** Non-compliance that is counted per provider. */
 export const PROVIDER_FLAGS = ['usage_missing', 'usage_invalid', 'usage_implausible', 'over_cap', 'malformed_reply'] as const;
 export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
-
-/**
- * One attempt failed. `retryable`: another provider may do better.
- * `blame`: `provider` counts against its health, `request` means the request itself was refused (4xx) and passes through, `account` that the account has as
- * much open there as it may, `nobody` counts against nobody.
- * `unsent`: nothing of the request reached the provider, so that trying another adds no load anywhere.
- * `unreachable`: there was no way to the provider, whatever the request.
- * `absent`: the provider is connected nowhere, and was waited for where there is nobody else.
- * `timedOut`: it did not begin, or not go on, in time.
- * `tooLarge`: the reply is larger than the gateway takes. Its consumer may have asked for that, so it is no failure of the provider.
- */
-export class UpstreamFailure extends Error {
-  override readonly name = 'UpstreamFailure';
-  readonly status: number | null;
-  readonly retryable: boolean;
-  readonly blame: 'provider' | 'request' | 'account' | 'nobody';
-  /** The provider's own words, safe to show; null when it gave none. */
-  readonly detail: string | null;
-  readonly retryAfterS: number | undefined;
-  readonly unsent: boolean;
-  readonly unreachable: boolean;
-  readonly absent: boolean;
-  readonly tooLarge: boolean;
-  readonly timedOut: boolean;
-  readonly received: number;
-  constructor(
-    message: string,
-    options: {
-      status?: number | null;
-      retryable: boolean;
-      blame: 'provider' | 'request' | 'account' | 'nobody';
-      detail?: string | null;
-      retryAfterS?: number | undefined;
-      unsent?: boolean;
-      unreachable?: boolean;
-      absent?: boolean;
-      tooLarge?: boolean;
-      timedOut?: boolean;
-      received?: number;
-      cause?: unknown;
-    },
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.status = options.status ?? null;
-    this.retryable = options.retryable;
-    this.blame = options.blame;
-    this.detail = options.detail ?? null;
-    this.retryAfterS = options.retryAfterS;
-    this.unsent = options.unsent ?? false;
-    this.unreachable = options.unreachable ?? false;
-    this.absent = options.absent ?? false;
-    this.tooLarge = options.tooLarge ?? false;
-    this.timedOut = options.timedOut ?? false;
-    this.received = options.received ?? 0;
-  }
-}
-
-/**
- * The failure of a reply that is larger than the gateway takes. Never retryable: another provider would be asked for as much. `received`: bytes of it that had
- * come.
- */
-export function tooLarge(
-  message: string,
-  { status = null, received = 0, cause }: { readonly status?: number | null; readonly received?: number; readonly cause?: unknown } = {},
-): UpstreamFailure {
-  return new UpstreamFailure(message, { status, retryable: false, blame: 'nobody', tooLarge: true, received, cause });
-}
 
 /**
  * What a call used whose answer was too large to be read, and with it what the provider reported: the call, the time, and a token for each four bytes. Of

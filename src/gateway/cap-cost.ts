@@ -1,7 +1,5 @@
+import { GatewayError, type JsonObject, foldName } from '#wire';
 import { cost, formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing';
-import { GatewayError } from './errors.ts';
-import type { JsonObject } from './json-rpc/message.ts';
-import { foldName } from './json/look-alikes.ts';
 import type { CallRequest } from './call-request.ts';
 
 /** The most that a call may cost with all calls under it, as its request says. */

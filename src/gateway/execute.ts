@@ -1,23 +1,12 @@
+import { GatewayError, UpstreamFailure } from '#wire';
 import type { EndFrame, Frame } from '#billing';
-import { GatewayError } from './errors.ts';
-import {
-  UpstreamFailure,
-  type Call,
-  type Candidate,
-  type Cut,
-  type Handler,
-  type Offer,
-  type ReplyEnd,
-  type ReplyReader,
-  type Send,
-  type UpstreamRequest,
-} from './call.ts';
-import type { CallObserver } from './observe/observer.ts';
+import type { Call, Candidate, Cut, Handler, Offer, ReplyEnd, ReplyReader, Send, UpstreamRequest } from './call.ts';
+import type { CallObserver } from './observer.ts';
 import type { ReplyMemory } from './reply/reply-memory.ts';
 import { createBlame, type Blame } from './routing/blame.ts';
 import type { RetryBudget } from './routing/retry-budget.ts';
 import type { Health, Router } from './routing/router.ts';
-import { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamReply } from './upstream/upstream.ts';
+import { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamReply } from './upstream.ts';
 
 export interface ExecuteOptions {
   readonly upstream: Upstream;

@@ -1,6 +1,6 @@
 import type { EndFrame, Frame, Settlement } from '#billing';
 import type { Call, Handler } from './call.ts';
-import type { CallObserver } from './observe/observer.ts';
+import type { CallObserver } from './observer.ts';
 
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 

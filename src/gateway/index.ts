@@ -1,104 +1,121 @@
-export * from './call.ts';
-export * from './model-facts.ts';
-export { readCapRefusal, type CapField } from './refused-cap.ts';
-export * from './config.ts';
-export * from './errors.ts';
-export * from './errors-http.ts';
+export { anonymousAt, hasCredentials, needsCredential } from './anonymous.ts';
 export type { CallRequest } from './call-request.ts';
-export * from './pipeline.ts';
-export * from './catalog/catalog.ts';
-export * from './limits/limiter.ts';
-export * from './limits/listen-places.ts';
-export * from './limits/tally.ts';
-export * from './routing/preferences.ts';
-export * from './routing/router.ts';
-export * from './json/raw-json.ts';
-export * from './json/look-alikes.ts';
-export * from './json-rpc/message.ts';
-export { ENVELOPE, readClientMessage, type Ambiguous } from './json-rpc/client-message.ts';
-export { messageFault, type MessageFault } from './json-rpc/message-fault.ts';
-export { onceOnly } from './json-rpc/once-only.ts';
-export * from './json-rpc/upstream-messages.ts';
-export { createAnswer, type Answer, type AnswerOptions } from './reply/answer.ts';
-export { costOf, wasCharged, type CostOf } from './reply/cost-of.ts';
-export * from './reply/event-reader.ts';
-export { OWN_TURN_BYTES, ownTurn } from './reply/own-turn.ts';
-export { readElsewhere } from './reply/read-elsewhere.ts';
-export * from './reply/reply-memory.ts';
-export * from './reply/keep-alive.ts';
-export * from './reply/reply-sink.ts';
-export * from './server.ts';
-export { heldAgainst, ONE_CALL, readReportedUsage, type MeasuredWork, type ReportedUsage } from './reported-usage.ts';
-export * from './request-id.ts';
-export { createSeals, type Seals } from './seal.ts';
-export * from './observe/index.ts';
-export * from './reference/index.ts';
-export { createBytePile, type BytePile } from './byte-pile.ts';
-export { guardStructure, type JsonLimits, jsonText, NotUtf8, parseJson, readJson, readJsonText, TooMuchStructure } from './json-guard.ts';
-export * from './parts/part.ts';
-export * from './parts/speaker.ts';
-export * from './payments/index.ts';
-export * from './tasks/task.ts';
-export { countLiveTasks, createTasks, type KeptTasks, type TasksOptions } from './tasks/create-tasks.ts';
-export { isStorable } from './tasks/task-rows.ts';
-export * from './tasks/task-sink.ts';
-export type { CallCost, TaskCost } from './tasks/task-cost.ts';
-export { createTaskWatch, type TaskWatch, type TaskWatchOptions } from './tasks/watch.ts';
-export type { UpstreamExchange, UpstreamReply } from './upstream/upstream.ts';
-export { unknownMember } from './unknown-member.ts';
-export { createCheck } from './schema-check.ts';
-export { MUST_BE } from './schema-problem.ts';
-export * from './limits/rate-headers.ts';
-export { cost, formatUsd, MoneyError, parseRates, parseUsd, ratesToUsd, toUsdNumber, unitUsd } from '#billing';
-export type { EndFrame, Frame, MicroUsd, Price, Rates, SettledFrame, Settlement, Usage } from '#billing';
-export { createLocalLimiter } from './limits/local-limiter.ts';
-export { createRateLimiter, type RateLimiterOptions } from './limits/redis-limiter.ts';
-export * from './auth/index.ts';
-export * from './account/index.ts';
-export * from './funds/index.ts';
-export { createCardKey, type CardKey } from './catalog/card-key.ts';
-export { resolveAny } from './catalog/resolve-any.ts';
+export {
+  ANONYMOUS_ACCOUNT,
+  type Call,
+  type Caller,
+  type Candidate,
+  type Conversation,
+  type Cut,
+  type DirectEndpoint,
+  type Exchange,
+  measuredUse,
+  type Offer,
+  OWN_ACCOUNT,
+  type Provider,
+  PROVIDER_FLAGS,
+  type ProviderFlag,
+  type ReplyEnd,
+  type ReplyReader,
+  type Send,
+  type TunnelEndpoint,
+  type UpstreamRequest,
+} from './call.ts';
+export { capCost, type CostCap, lowestCap, MAX_COST_HEADER, MAX_COST_META, refuseCapBeside } from './cap-cost.ts';
+export { type Catalog, createCatalog, type Resolved } from './catalog/catalog.ts';
 export { withFirstSeen } from './catalog/first-seen.ts';
-export { createIdentity, IdentityError, type Identity, type ReceiptKey } from './catalog/identity.ts';
+export { LATELY_MS } from './catalog/lately-served.ts';
+export { byService, compare, type Listing, listingsOf, primitivesOf } from './catalog/listings.ts';
 export { nearestHint, nearestNames } from './catalog/nearest-names.ts';
-export { displayNameFault, printable, providerNameFault, serviceNameFault } from './catalog/names.ts';
-export { directForm, offerOfTunnel, offersFromConfig, pinned } from './catalog/offers.ts';
-export { createToolPins, type ToolPin, type ToolPins, type ToolPinsOptions } from './catalog/tool-pins.ts';
-export { clientAddress, createTrust, type Trust } from './client-address.ts';
-export { allowPages } from './cors.ts';
-export { createOriginGuard, type OriginGuard, type OriginGuardOptions } from './origin-guard.ts';
-export { loadConfig, type LoadOptions } from './config-file.ts';
-export { BLOCK_TABLES } from './config-blocks/blocks.ts';
-export { readRegistration, RegistrationError, type RegistrationLimits } from './registry/document.ts';
-export { OPTIONS, type OptionKey } from './config-options.ts';
-export { ConfigError, type ConfigProblem } from './config-problem.ts';
-export * from './market/index.ts';
-export { createArrivals } from './routing/arrivals.ts';
-export { createHealth, type HealthOptions } from './routing/health.ts';
-export { openKeptFigures } from './routing/kept-figures.ts';
-export { createRetryBudget, type RetryBudget } from './routing/retry-budget.ts';
-export { createRouter, type RouterOptions } from './routing/weighted-router.ts';
+export { offersFromConfig, pinned, toOffer } from './catalog/offers.ts';
+export {
+  type ImagePrice,
+  type ModelPrice,
+  type PriceView,
+  type RaiseView,
+  type VideoPrice,
+  viewImagePrice,
+  viewModelPrice,
+  viewPrice,
+  viewRaise,
+  viewVideoPrice,
+} from './catalog/price-view.ts';
+export { resolveAny } from './catalog/resolve-any.ts';
+export {
+  flagsSchema,
+  offerStatus,
+  type OfferStatus,
+  raisedSchema,
+  standingProperties,
+  type Standings,
+  type StandingView,
+  statusSchema,
+  viewStanding,
+} from './catalog/standing.ts';
+export { createFreshPage, sendPage, type TaggedPage, tagPage } from './catalog/tagged-page.ts';
+export { type DefinitionView, type ListedTool, type ToolDefinition, type ToolListings, viewDefinition } from './catalog/tool-listings.ts';
+export { createToolPins, type ToolPin, type ToolPins } from './catalog/tool-pins.ts';
+export { byPrice, type ToolCallPrice, viewToolCallPrice } from './catalog/tool-price.ts';
 export { createExecute } from './execute.ts';
 export { createFree } from './free.ts';
-export { capCost, lowestCap, MAX_COST_HEADER, MAX_COST_META, refuseCapBeside, type CostCap } from './cap-cost.ts';
-export { runFree, type FreeCall } from './run-free.ts';
-export { createRuns, type Run, type Runs } from './runs.ts';
-export { createHttpUpstream, type Upstream } from './upstream/upstream.ts';
-export { requireAdmission } from './account/admission.ts';
+export {
+  createIdempotency,
+  type GivenReply,
+  type Idempotency,
+  idempotencyError,
+  KEPT_BYTES_MAX,
+  ownIdempotencyKey,
+  parseIdempotencyKey,
+  type StoredReply,
+} from './idempotency/idempotency.ts';
+export { messageFault } from './json-rpc/message-fault.ts';
+export { onceOnly } from './json-rpc/once-only.ts';
+export {
+  ANSWER_LIMITS,
+  hasEvents,
+  type Marker,
+  parseGuarded,
+  readEventData,
+  readOne,
+  readReply,
+  readText,
+  type Received,
+  refuseOtherAnswer,
+} from './json-rpc/upstream-messages.ts';
+export type { RateLimiter } from './limits/limiter.ts';
+export { createListenPlaces, LISTEN_MS, type ListenPlace, type ListenPlaces, OVER } from './limits/listen-places.ts';
+export { createRatePolicies, rateHeaders } from './limits/rate-headers.ts';
+export { createRateLimiter } from './limits/redis-limiter.ts';
 export { spendTokens } from './limits/spend-tokens.ts';
-export { createRegistry, type RegistryOptions } from './registry/create-registry.ts';
-export * from './registry/registry.ts';
-export { createConsumerTag } from './upstream/consumer-tag.ts';
-export { createTunnelUpstream, type TunnelUpstreamOptions } from './upstream/tunnel-upstream.ts';
-export { createUpstream } from './upstream/create-upstream.ts';
-export { createTunnels, type TunnelsOptions } from './tunnel/create-tunnels.ts';
-export { createTunnelObserver } from './tunnel/tunnel-observer.ts';
-export * from './tunnel/tunnels.ts';
-export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';
-export { createPeerListener, type PeerListener } from './cluster/peer-listener.ts';
-export { createPeers } from './cluster/peers.ts';
-export { pricesOf } from './registry/listing.ts';
-export * from './webhooks/index.ts';
-export { createGuardedFetch, type GuardedFetch, type GuardedReply, type GuardedRequest } from './upstream/guarded-fetch.ts';
-export { OutboundFailure } from './upstream/outbound-failure.ts';
-export { namesPrivateHost, OUTBOUND_URL_CHARS_MAX, outboundUrlFault } from './upstream/outbound-url.ts';
+export { createTally, type Tally } from './limits/tally.ts';
+export type { CallObserver } from './observer.ts';
+export { decodePartsEvents, encodePartsEvent, type FilePart, type Part, type PartsEnd, type PartsEvent, type PartsTurn } from './parts/part.ts';
+export { type AskContext, type PartsAsk, type Speaker, speakerOf, type Speakers, type Spoken } from './parts/speaker.ts';
+export { createLockPayments, type LockPayments } from './payments/lock-payments.ts';
+export { paidCaller } from './payments/paid-caller.ts';
+export { paidSink, receiptHeaders, tellPayment } from './payments/paid-sink.ts';
+export { PAYMENT_HEADERS, paymentHeader, paymentOf, readPayment } from './payments/payment-header.ts';
+export { canonical, keyedRequest, paymentKey } from './payments/payment-key.ts';
+export { PaymentNeeded, refusesPayment } from './payments/payment-needed.ts';
+export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentSlip } from './payments/payments.ts';
+export { publicAddress } from './payments/public-address.ts';
+export { withTerms } from './payments/with-terms.ts';
+export { type Admission, authorise, createPipeline, limitedAs, newCallId, type Pipeline, type PipelineOptions, toBillable } from './pipeline.ts';
+export { costOf, type CostOf, wasCharged } from './reply/cost-of.ts';
+export { createReplyMemory, type ReplyHold } from './reply/reply-memory.ts';
+export { heldAgainst, type MeasuredWork, ONE_CALL, readReportedUsage, type ReportedUsage } from './reported-usage.ts';
+export { createArrivals } from './routing/arrivals.ts';
+export { createHealth } from './routing/health.ts';
+export { openKeptFigures } from './routing/kept-figures.ts';
+export { NO_PREFERENCES, type RoutePreferences } from './routing/preferences.ts';
+export { createRetryBudget } from './routing/retry-budget.ts';
+export type { Health } from './routing/router.ts';
+export { createRouter } from './routing/weighted-router.ts';
+export { type FreeCall, runFree } from './run-free.ts';
+export { createRuns, type Run, type Runs } from './runs.ts';
+export { allowPages } from './server/cors.ts';
+export { createCheck } from './server/schema-check.ts';
+export { MUST_BE } from './server/schema-problem.ts';
+export { createServer, type ServerOptions, toGatewayError } from './server/server.ts';
+export { unknownMember } from './server/unknown-member.ts';
+export { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamOf, type UpstreamReply } from './upstream.ts';

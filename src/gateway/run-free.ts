@@ -1,4 +1,5 @@
-import type { Caller, Conversation, Primitive } from './call.ts';
+import type { Primitive } from '#config';
+import type { Caller, Conversation } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { NO_PREFERENCES } from './routing/preferences.ts';
 

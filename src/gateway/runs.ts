@@ -1,6 +1,7 @@
+import { GatewayError } from '#wire';
 import { formatUsd, type Ledger, type MicroUsd } from '#billing';
-import type { Caller, Primitive } from './call.ts';
-import { GatewayError } from './errors.ts';
+import type { Primitive } from '#config';
+import type { Caller } from './call.ts';
 import type { LockPayments } from './payments/lock-payments.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import { newCallId } from './pipeline.ts';

@@ -1,63 +1,59 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
+import { createKeepAlive, createSeals, GatewayError } from '#wire';
+import type { Config } from '#config';
 import {
   pinned,
   type Catalog,
-  type Config,
-  createKeepAlive,
   createListenPlaces,
-  createSeals,
-  GatewayError,
   type Idempotency,
-  type Look,
   type Offer,
   type Payments,
   type Pipeline,
-  type SessionStore,
   type Speakers,
   type Tally,
-  type Tasks,
   type ToolListings,
   type ToolPins,
 } from '#gateway';
-import { createAnswerCall } from './answer-call.ts';
-import { createAggregate } from './aggregate/aggregate.ts';
-import type { OnShared } from './aggregate/slugs.ts';
-import { createLegacyAggregate } from './aggregate/legacy-aggregate.ts';
-import { createAggregateListen } from './aggregate/listen.ts';
-import { createAggregateDoor } from './aggregate/standalone-door.ts';
+import type { Look, SessionStore, Tasks } from '#tasks';
+import { createAnswerCall } from './call/answer-call.ts';
+import { createAggregate } from './own/aggregate/aggregate.ts';
+import type { OnShared } from './own/aggregate/slugs.ts';
+import { createLegacyAggregate } from './own/aggregate/legacy-aggregate.ts';
+import { createAggregateListen } from './own/aggregate/listen.ts';
+import { createAggregateDoor } from './own/aggregate/standalone-door.ts';
 import { createDecorate } from './catalogue/decorate.ts';
 import { createToolCatalogue } from './catalogue/tool-catalogue.ts';
-import { createClientRequests } from './client-requests.ts';
-import { createReach } from './free-call.ts';
-import { createAnswerAsk } from './front/answer-ask.ts';
-import { createFront } from './front/create-front.ts';
-import { createSpokenSearch } from './front/spoken-search.ts';
-import { createHeldCalls } from './held-calls.ts';
-import { createLegacyToLegacy } from './legs/legacy-to-legacy.ts';
-import { createLegacyToModern } from './legs/legacy-to-modern.ts';
-import { initializeResult } from './legs/legacy-to-modern/initialize-result.ts';
-import { createModernToLegacy } from './legs/modern-to-legacy.ts';
-import { createModernToModern } from './legs/modern-to-modern.ts';
-import { createListen } from './listen.ts';
-import { createOwnLists } from './own-lists.ts';
-import { createReadPaid } from './paid-request.ts';
-import { createReplays } from './replays.ts';
-import { createRunTurn } from './run-turn.ts';
-import { mcpRoutes, type McpRoutesDeps } from './routes.ts';
-import { createServers } from './servers.ts';
-import { boundedListens } from './bounded-listens.ts';
-import { createSessionDoor } from './session-door.ts';
-import type { SessionEnd } from './session-state.ts';
-import { createSessions } from './sessions.ts';
-import { createStandalone, type Knock } from './standalone.ts';
+import { createClientRequests } from './turn/client-requests.ts';
+import { createReach } from './call/free-call.ts';
+import { createAnswerAsk } from './own/front/answer-ask.ts';
+import { createFront } from './own/front/create-front.ts';
+import { createSpokenSearch } from './own/front/spoken-search.ts';
+import { createHeldCalls } from './servers/held-calls.ts';
+import { createLegacyToLegacy } from './servers/legs/legacy-to-legacy.ts';
+import { createLegacyToModern } from './servers/legs/legacy-to-modern.ts';
+import { initializeResult } from './servers/legs/legacy-to-modern/initialize-result.ts';
+import { createModernToLegacy } from './servers/legs/modern-to-legacy.ts';
+import { createModernToModern } from './servers/legs/modern-to-modern.ts';
+import { createListen } from './door/listen.ts';
+import { createOwnLists } from './call/own-lists.ts';
+import { createReadPaid } from './call/paid-request.ts';
+import { createReplays } from './call/replays.ts';
+import { createRunTurn } from './call/run-turn.ts';
+import { mcpRoutes, type McpRoutesDeps } from './door/routes.ts';
+import { createServers } from './servers/servers.ts';
+import { boundedListens } from './call/bounded-listens.ts';
+import { createSessionDoor } from './door/session-door.ts';
+import type { SessionEnd } from './sessions/session-state.ts';
+import { createSessions } from './sessions/sessions.ts';
+import { createStandalone, type Knock } from './call/standalone.ts';
 import { isTaskMethod } from './tasks/extension.ts';
 import { createLookAtTask } from './tasks/look-at-task.ts';
 import { createTaskDoor, type TaskAddress } from './tasks/task-door.ts';
-import { createToolSpeaker, type ToolSpeaker } from './tool-speaker.ts';
-import type { TurnCallDeps } from './turn-call.ts';
-import { createKnownAddress } from './known-address.ts';
-import { createUpstreamSessions } from './upstream-sessions.ts';
+import { createToolSpeaker, type ToolSpeaker } from './call/tool-speaker/tool-speaker.ts';
+import type { TurnCallDeps } from './call/turn-call.ts';
+import { createKnownAddress } from './door/known-address.ts';
+import { createUpstreamSessions } from './servers/upstream-sessions.ts';
 
 export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {
   readonly pipeline: Pipeline;

@@ -1,3 +1,2 @@
-export { createMcp, type Mcp, type McpOptions } from './create-mcp.ts';
-export type { SpokenTool, ToolSpeaker } from './tool-speaker.ts';
-export { oldTransport } from './old-transport.ts';
+export { createMcp, type Mcp } from './create-mcp.ts';
+export { oldTransport } from './door/old-transport.ts';

@@ -1,4 +1,4 @@
-import { actedOn, type ActedOnAt, GatewayError, lookAlikeAt } from '#gateway';
+import { actedOn, type ActedOnAt, GatewayError, lookAlikeAt } from '#wire';
 import { chatSchema, PART_TYPES } from './chat-schema.ts';
 
 const PRICES = actedOn(['prompt', 'completion', 'image']);

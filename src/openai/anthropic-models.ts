@@ -1,4 +1,5 @@
-import { GatewayError, type Catalog, type Offer } from '#gateway';
+import { GatewayError } from '#wire';
+import type { Catalog, Offer } from '#gateway';
 import { servicesOf } from './models-listing.ts';
 
 /** A chat model as clients of Anthropic's API list it. */

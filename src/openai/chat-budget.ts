@@ -1,4 +1,6 @@
-import { GatewayError, type Offer, type Usage } from '#gateway';
+import { GatewayError } from '#wire';
+import type { Usage } from '#billing/amounts';
+import type { Offer } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
 import type { UnseenTokens } from './chat-usage.ts';
 import { promptTokensMax, type PromptSize } from './prompt-size.ts';

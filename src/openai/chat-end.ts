@@ -1,5 +1,6 @@
-import type { Cut, MicroUsd, ProviderFlag, ReplyEnd } from '#gateway';
-import { GatewayError } from '#gateway/replies';
+import { GatewayError } from '#wire/replies';
+import type { MicroUsd } from '#billing/amounts';
+import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
 import { claimedCompletion, cutUsage, measureUsage, readUsage, type ChatUsage, type Output, type UsageBounds } from './chat-usage.ts';
 
 /** What a reader knows of its call. */

@@ -1,4 +1,5 @@
-import { type CapField, type CapName, type Exchange, type Offer, readCapRefusal, type ReplyReader, type UpstreamRequest } from '#gateway';
+import { type CapField, type CapName, readCapRefusal } from '#wire';
+import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
 import { askedCap, unseenTokens, withPrompt, type ChatBudget } from './chat-budget.ts';
 import type { ReplyContext } from './chat-end.ts';
 import { createChatReplyReader } from './chat-reply-reader.ts';

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from '#gateway/replies';
+import { UpstreamFailure } from '#wire/replies';
 
 /** Statuses that refuse the request itself: another provider would refuse it too, and the consumer should see why. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);

@@ -1,4 +1,4 @@
-import { tooLarge } from '#gateway';
+import { tooLarge } from '#wire';
 import type { ReplyContext } from './chat-end.ts';
 
 /** A reply that is wanted as an object is read by the event loop, so it may be no larger than what stops nobody else. */

@@ -1,7 +1,8 @@
-import { formatUsd, GatewayError, toGatewayError, toHttpError, toUsdNumber, wasCharged, type Frame, type SettledFrame } from '#gateway';
+import { GatewayError, toHttpError, createSilent, type KeepAlive, type ReplySink } from '#wire';
+import { formatUsd, toUsdNumber, type Frame, type SettledFrame } from '#billing/amounts';
+import { toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './chat-end.ts';
 import { droppedHeader, maxTokensHeader } from './altered-headers.ts';
-import { createSilent, type KeepAlive, type ReplySink } from '#gateway';
 
 /** What a reply says of itself. */
 export interface ReplyAbout {

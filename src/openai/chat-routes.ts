@@ -1,40 +1,36 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError, ofGeneration, printable, readJson, createKeepAlive, createHttpSink, type ReplySink } from '#wire';
+import { formatUsd } from '#billing/amounts';
+import type { Config } from '#config';
 import {
   createCheck,
-  formatUsd,
-  GatewayError,
   keyedRequest,
   newCallId,
   NO_PAYMENTS,
-  ofGeneration,
   ownIdempotencyKey,
   paidCaller,
   paidSink,
   parseIdempotencyKey,
   paymentKey,
-  printable,
   publicAddress,
-  readJson,
   readPayment,
-  requireAdmission,
   tellPayment,
   toGatewayError,
   withTerms,
   type Caller,
-  type Config,
   type Idempotency,
   type Payments,
   type PaymentSlip,
   type Pipeline,
   type Speakers,
 } from '#gateway';
+import { requireAdmission } from '#auth';
 import { refuseLookAlikes } from './acted-on.ts';
 import { chatAnswerSchema } from './chat-answer-schema.ts';
 import { writeChatReply } from './chat-reply.ts';
 import { chatSchema, type ChatBody } from './chat-schema.ts';
-import { createKeepAlive } from '#gateway';
 import { answerOnce } from './idempotent-reply.ts';
 import { withMaxCost } from './max-cost.ts';
 import { refusePlugins } from './refuse-plugins.ts';
@@ -42,7 +38,6 @@ import { refusePrivateMedia } from './media-hosts.ts';
 import { withModel } from './models-asked.ts';
 import { createOpenChat } from './open-chat.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
-import { createHttpSink, type ReplySink } from '#gateway';
 
 export interface ChatDeps {
   readonly pipeline: Pipeline;

@@ -1,4 +1,5 @@
-import { EXAMPLE_MODEL, MUST_BE } from '#gateway';
+import { MUST_BE } from '#gateway';
+import { EXAMPLE_MODEL } from '#pages';
 
 /**
  * A chat completion request as far as the gateway acts on it or bills by it. forwardedBody says which of the other fields go to a provider.

@@ -1,4 +1,5 @@
-import { GatewayError, parseJson, tooLarge, TooMuchStructure, UpstreamFailure, type JsonLimits, type ReplyReader } from '#gateway';
+import { GatewayError, parseJson, tooLarge, TooMuchStructure, UpstreamFailure, type JsonLimits } from '#wire';
+import type { ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';

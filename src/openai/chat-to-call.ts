@@ -1,15 +1,6 @@
-import {
-  capCost,
-  GatewayError,
-  MoneyError,
-  NO_PREFERENCES,
-  parseRates,
-  type Caller,
-  type CallRequest,
-  type Offer,
-  type PaymentSlip,
-  type RoutePreferences,
-} from '#gateway';
+import { GatewayError } from '#wire';
+import { MoneyError, parseRates } from '#billing/amounts';
+import { capCost, NO_PREFERENCES, type Caller, type CallRequest, type Offer, type PaymentSlip, type RoutePreferences } from '#gateway';
 import { chatBudget, checkFits, toUsage, type ChatBudget } from './chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './chat-schema.ts';

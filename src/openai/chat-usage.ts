@@ -1,4 +1,5 @@
-import type { ProviderFlag, Usage } from '#gateway';
+import type { Usage } from '#billing/amounts';
+import type { ProviderFlag } from '#gateway';
 import type { ChatBudget } from './chat-budget.ts';
 import type { PromptSize } from './prompt-size.ts';
 import { tokensOf } from './tokens-of.ts';

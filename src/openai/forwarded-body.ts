@@ -1,4 +1,5 @@
-import { type CapField, foldName, type Offer } from '#gateway';
+import { type CapField, foldName } from '#wire';
+import type { Offer } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
 import { reasoningEffort } from './reasoning-effort.ts';
 import {

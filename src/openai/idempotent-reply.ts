@@ -1,5 +1,5 @@
+import type { ReplySink } from '#wire';
 import { idempotencyError, KEPT_BYTES_MAX, type Idempotency, type GivenReply } from '#gateway';
-import type { ReplySink } from '#gateway';
 
 /**
  * Answers a request that carries an idempotency key: runs it the first time, repeats the kept reply after that.

@@ -1,4 +1,5 @@
-import { formatUsd, lowestCap, MAX_COST_HEADER, type CostCap } from '#gateway';
+import { formatUsd } from '#billing/amounts';
+import { lowestCap, MAX_COST_HEADER, type CostCap } from '#gateway';
 import type { ChatBody } from './chat-schema.ts';
 
 const MAX_COST = 'max_cost';

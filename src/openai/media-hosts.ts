@@ -1,4 +1,4 @@
-import { GatewayError, namesPrivateHost } from '#gateway';
+import { GatewayError, namesPrivateHost } from '#wire';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 
 /** Where each type of part has an address, if it has one. */

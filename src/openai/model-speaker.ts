@@ -1,4 +1,5 @@
-import { byService, type Catalog, type Config, type Exchange, type Speaker } from '#gateway';
+import type { Config } from '#config';
+import { byService, type Catalog, type Exchange, type Speaker } from '#gateway';
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';

@@ -1,4 +1,5 @@
-import { byService, type Catalog, type Offer, type Primitive } from '#gateway';
+import type { Primitive } from '#config';
+import { byService, type Catalog, type Offer } from '#gateway';
 import { viewImageModel, viewModel, viewService, viewVideoModel } from './models-view.ts';
 
 export const TYPES = ['chat', 'image', 'video', 'all'] as const;

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createFreshPage, requireAdmission, sendPage, tagPage, type Catalog, type Pipeline, type Standings, type TaggedPage } from '#gateway';
+import { createFreshPage, sendPage, tagPage, type Catalog, type Pipeline, type Standings, type TaggedPage } from '#gateway';
+import { requireAdmission } from '#auth';
 import { viewAnthropicModel, viewAnthropicModels, type AnthropicPage } from './anthropic-models.ts';
 import { FILTERS, TYPES, viewListing, type ListingOf } from './models-listing.ts';
 import { countSchema, endpointsSchema, entrySchema, listingSchema, modelSchema } from './models-schema.ts';

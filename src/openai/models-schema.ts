@@ -1,4 +1,5 @@
-import { pricingSchema, standingProperties } from '#gateway';
+import { standingProperties } from '#gateway';
+import { pricingSchema } from '#pages';
 
 /* The pages of models as the reference describes them. */
 

@@ -1,6 +1,5 @@
+import { unitUsd, type Rates } from '#billing/amounts';
 import {
-  slugOf,
-  unitUsd,
   viewImagePrice,
   viewModelPrice,
   viewPrice,
@@ -10,10 +9,10 @@ import {
   type ModelPrice,
   type Offer,
   type OfferStatus,
-  type Rates,
   type Standings,
   type VideoPrice,
 } from '#gateway';
+import { slugOf } from '#pages';
 import { SUPPORTED_PARAMETERS } from './chat-schema.ts';
 
 /** One entry of `data` of `GET /models`: the shapes that several clients expect, in one object. */

@@ -1,4 +1,5 @@
-import { speakerOf, type Config, type Pipeline, type Speakers } from '#gateway';
+import type { Config } from '#config';
+import { speakerOf, type Pipeline, type Speakers } from '#gateway';
 import { openBridged } from './bridge/open-bridged.ts';
 import type { OpenChat, ReplyAbout } from './chat-reply.ts';
 import type { ChatBody } from './chat-schema.ts';

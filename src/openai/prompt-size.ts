@@ -1,4 +1,4 @@
-import { foldName } from '#gateway';
+import { foldName } from '#wire';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './field-names.ts';
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '#gateway';
+import { GatewayError } from '#wire';
 import type { ChatBody } from './chat-schema.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { createBytePile } from '#gateway';
+import { createBytePile } from '#wire';
 
 /** A stream of server-sent events that is none: a line or an event longer than the cap. */
 export class SseError extends Error {

@@ -1,4 +1,5 @@
-import type { CapName, Offer } from '#gateway';
+import type { CapName } from '#wire';
+import type { Offer } from '#gateway';
 
 /** How an offer takes the cap of a completion. */
 export interface TakenCap {

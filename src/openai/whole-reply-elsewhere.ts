@@ -1,5 +1,5 @@
-import { readElsewhere, type ReplyEnd } from '#gateway';
-import { UpstreamFailure } from '#gateway/replies';
+import { readElsewhere, UpstreamFailure } from '#wire/replies';
+import type { ReplyEnd } from '#gateway';
 import type { ReplyContext } from './chat-end.ts';
 import { malformed } from './chat-failure.ts';
 import type { Collector } from './chat-reply-collector.ts';

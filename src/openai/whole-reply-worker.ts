@@ -1,5 +1,5 @@
+import { UpstreamFailure } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
-import { UpstreamFailure } from '#gateway/replies';
 import type { ChatTail, ReplyContext } from './chat-end.ts';
 import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 

@@ -1,5 +1,5 @@
+import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
-import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits } from '#gateway/replies';
 import { completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { failedByItsOwnWords, malformed } from './chat-failure.ts';
 import { otherBytes, textBytes } from './message-text.ts';

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { parseServicePath, type Primitive, type ServiceConfig } from '#gateway/wire';
+import type { Primitive, ServiceConfig } from '#config';
+import { parseServicePath } from '#network/tunnel';
 import type { Forward } from './forward.ts';
 import { refuse } from './own-reply.ts';
 

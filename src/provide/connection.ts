@@ -2,11 +2,11 @@ import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Sessi
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
-import { CONTROL_PATH, createSocketStream, SOCKET_OPTIONS, TUNNEL_PROTOCOL, type RegistrationProblem } from '#gateway/wire';
+import { CONTROL_PATH, createSocketStream, SOCKET_OPTIONS, TUNNEL_PROTOCOL, type RegistrationProblem } from '#network/tunnel';
 import { describeFault } from './connect-fault.ts';
 import { answerControl } from './control.ts';
 import type { Log } from './log.ts';
-import type { Wallet } from './wallet/index.ts';
+import type { Wallet } from './wallet/wallet.ts';
 
 export interface ConnectionOptions {
   /** ws:// or wss:// address of the tunnel. */

@@ -1,14 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ServerHttp2Stream } from 'node:http2';
-import {
-  CONTROL_LINE_BYTES_MAX,
-  createLines,
-  registrationText,
-  type GatewayMessage,
-  type ProxyMessage,
-  type RegistrationProblem,
-} from '#gateway/wire';
-import type { Wallet } from './wallet/index.ts';
+import { createLines } from '#wire';
+import { CONTROL_LINE_BYTES_MAX, registrationText, type GatewayMessage, type ProxyMessage, type RegistrationProblem } from '#network/tunnel';
+import type { Wallet } from './wallet/wallet.ts';
 
 export interface ControlOptions {
   readonly stream: ServerHttp2Stream;

@@ -1,5 +1,6 @@
 import type { RouterConfig } from './provider-file.ts';
-import { signInHeader, type Wallet } from './wallet/index.ts';
+import { signInHeader } from './wallet/sign-in-header.ts';
+import type { Wallet } from './wallet/wallet.ts';
 
 const SIGN_IN_MS = 120_000;
 

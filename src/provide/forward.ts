@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders as Http1Headers } from 'node:http';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { HttpTarget, ProxyFailure } from '#gateway/wire';
+import type { HttpTarget } from '#config';
+import type { ProxyFailure } from '#network/tunnel';
 import { breakOff, refuse } from './own-reply.ts';
 import { takeBody } from './request-body.ts';
 

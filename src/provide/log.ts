@@ -1,4 +1,4 @@
-import { createScrubber, formatLine } from '#gateway/wire';
+import { createScrubber, formatLine } from '#wire';
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LEVELS)[number];

@@ -1,5 +1,5 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import { PROXY_FAILURE_HEADER, resetStream, type ProxyFailure } from '#gateway/wire';
+import { PROXY_FAILURE_HEADER, resetStream, type ProxyFailure } from '#network/tunnel';
 
 const FAILURES = {
   upstream_unreachable: [502, 'the upstream cannot be reached'],

@@ -16,7 +16,7 @@ import {
   type Environment,
   type Reading,
   type ServiceConfig,
-} from '#gateway/wire';
+} from '#config';
 import { ROUTER_OPTIONS } from './router-options.ts';
 import { loadWallet } from './wallet/load-wallet.ts';
 import { WalletError, type Wallet } from './wallet/wallet.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { toRegistrationDocument, type ServiceConfig } from '#gateway/wire';
+import type { ServiceConfig } from '#config';
+import { toRegistrationDocument } from '#network/tunnel';
 import { createBackoff } from './backoff.ts';
 import { createCallTable } from './call-table.ts';
 import { connect, type Connection, type Ending } from './connection.ts';
@@ -12,7 +13,7 @@ import type { ProviderConfig } from './provider-file.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
 import { tunnelUrl } from './tunnel-url.ts';
-import type { Wallet } from './wallet/index.ts';
+import type { Wallet } from './wallet/wallet.ts';
 
 export interface ProxyOptions {
   readonly config: ProviderConfig;

@@ -1,4 +1,4 @@
-import { bearerKey, domainFault, keypairFileOption, option, privateKeyOption, readUrl, show, WrongValue } from '#gateway/wire';
+import { bearerKey, domainFault, keypairFileOption, option, privateKeyOption, readUrl, show, WrongValue } from '#config';
 import { parseChainId } from './wallet/chain-id.ts';
 import { WalletError } from './wallet/wallet.ts';
 

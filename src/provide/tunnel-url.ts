@@ -1,4 +1,4 @@
-import { TUNNEL_PATH } from '#gateway/wire';
+import { TUNNEL_PATH } from '#wire';
 
 /** Where a router's tunnel is. The path of the router's address stays: a router may live below one. */
 export function tunnelUrl(router: string): string {

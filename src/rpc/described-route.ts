@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify';
-import { EXAMPLE_MODEL } from '#gateway';
+import { EXAMPLE_MODEL } from '#pages';
 
 const POST =
   'One request, or a batch of up to 50. `rpc.discover` answers with the OpenRPC document of all methods: `models/list`, `chat/completions`, `tools/call`, ' +

@@ -1,5 +1,6 @@
 import { createJSONRPCSuccessResponse, JSONRPCServer } from 'json-rpc-2.0';
-import { MAX_COST_HEADER, nearestHint, type RequestMessage } from '#gateway';
+import type { RequestMessage } from '#wire';
+import { MAX_COST_HEADER, nearestHint } from '#gateway';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import type { Ask, Behalf } from './inner-request.ts';
 import { type Method, ownHeaders } from './method.ts';

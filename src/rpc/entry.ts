@@ -1,13 +1,5 @@
-import {
-  actedOn,
-  type ActedOnAt,
-  type JsonRpcError,
-  lookAlikeAt,
-  MAX_COST_META,
-  messageFault,
-  readClientMessage,
-  type RequestMessage,
-} from '#gateway';
+import { actedOn, type ActedOnAt, type JsonRpcError, lookAlikeAt, readClientMessage, type RequestMessage } from '#wire';
+import { MAX_COST_META, messageFault } from '#gateway';
 import { CODE } from './errors-rpc.ts';
 import { KEY, PAYMENT, RECEIPT } from './method.ts';
 

@@ -1,14 +1,5 @@
-import {
-  ERROR_CODES,
-  type ErrorCode,
-  GatewayError,
-  HTTP_ERRORS,
-  isObject,
-  type JsonObject,
-  type JsonRpcError,
-  toGatewayError,
-  toHttpError,
-} from '#gateway';
+import { ERROR_CODES, type ErrorCode, GatewayError, HTTP_ERRORS, isObject, type JsonObject, type JsonRpcError, toHttpError } from '#wire';
+import { toGatewayError } from '#gateway';
 
 /** Codes of JSON-RPC 2.0 itself. */
 export const CODE = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, invalidParams: -32602, internal: -32603 } as const;

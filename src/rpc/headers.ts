@@ -1,4 +1,5 @@
-import { MAX_COST_HEADER, PAYMENT_HEADERS, SIGN_IN_HEADERS } from '#gateway';
+import { SIGN_IN_HEADERS } from '#wire';
+import { MAX_COST_HEADER, PAYMENT_HEADERS } from '#gateway';
 
 /** Headers that say who calls. */
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];

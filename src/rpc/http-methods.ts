@@ -1,4 +1,4 @@
-import type { JsonObject } from '#gateway';
+import type { JsonObject } from '#wire';
 import { badParams } from './errors-rpc.ts';
 import { type Method, type Param, paramsOf, paramsWithout, pathOf } from './method.ts';
 

@@ -1,1 +1,1 @@
-export { rpcRoutes, type RpcDeps } from './rpc-routes.ts';
+export { rpcRoutes } from './rpc-routes.ts';

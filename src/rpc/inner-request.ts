@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '#gateway';
+import { GatewayError } from '#wire';
 import type { Carried } from './headers.ts';
 
 /** One request to a door of this gateway. */

@@ -1,4 +1,5 @@
-import { GatewayError, type ReplyHold } from '#gateway';
+import { GatewayError } from '#wire';
+import type { ReplyHold } from '#gateway';
 import { toRpcFault } from './errors-rpc.ts';
 import { errorOf, type Outcome, replyText } from './outcome.ts';
 

@@ -1,17 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import {
-  formatUsd,
-  isObject,
-  type JsonObject,
-  lowestCap,
-  MAX_COST_HEADER,
-  MAX_COST_META,
-  membersOf,
-  parseIdempotencyKey,
-  type RequestMessage,
-  splice,
-  withMembers,
-} from '#gateway';
+import { isObject, type JsonObject, membersOf, type RequestMessage, splice, withMembers } from '#wire';
+import { formatUsd } from '#billing/amounts';
+import { lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey } from '#gateway';
 import { badParams } from './errors-rpc.ts';
 import type { InnerRequest } from './inner-request.ts';
 

@@ -1,4 +1,4 @@
-import { isObject } from '#gateway';
+import { isObject } from '#wire';
 import { createDispatch, type Dispatch } from './dispatch.ts';
 import type { Ask, Behalf } from './inner-request.ts';
 import type { Method } from './method.ts';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { CODE, RPC_ERRORS } from './errors-rpc.ts';
 import { META_PARAM, type Method, type Param } from './method.ts';
 import { DISCOVER } from './dispatch.ts';

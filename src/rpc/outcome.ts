@@ -1,4 +1,4 @@
-import { errorText, HTTP_ERRORS, type Members, membersOf, RawJsonError, resultText, splice, withMembers } from '#gateway';
+import { errorText, HTTP_ERRORS, type Members, membersOf, RawJsonError, resultText, splice, withMembers } from '#wire';
 import { CODE, fromHttpError, KEPT_STATUSES, type RpcFault } from './errors-rpc.ts';
 import { toldOf } from './headers.ts';
 import type { InnerReply } from './inner-request.ts';

@@ -1,4 +1,5 @@
-import { elementsOf, GatewayError, messageFault, NotUtf8, readJsonText, type JsonLimits, type JsonRpcError, RawJsonError } from '#gateway';
+import { elementsOf, GatewayError, NotUtf8, readJsonText, type JsonLimits, type JsonRpcError, RawJsonError } from '#wire';
+import { messageFault } from '#gateway';
 import { CODE } from './errors-rpc.ts';
 import { type Entry, readEntry } from './entry.ts';
 

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { type Config, createHttpSink, createReplyMemory, GatewayError, type Pipeline, type ReplyHold, toGatewayError } from '#gateway';
+import { createHttpSink, GatewayError } from '#wire';
+import type { Config } from '#config';
+import { createReplyMemory, type Pipeline, type ReplyHold, toGatewayError } from '#gateway';
 import { DESCRIPTION } from './described-route.ts';
 import type { Context } from './dispatch.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';

@@ -1,4 +1,4 @@
-import { actedOn, type ActedOnAt, isObject, type JsonObject, lookAlikeAt, type RequestMessage } from '#gateway';
+import { actedOn, type ActedOnAt, isObject, type JsonObject, lookAlikeAt, type RequestMessage } from '#wire';
 import { badParams } from './errors-rpc.ts';
 import { type Method, type Param, paramsOf, paramsWithout, pathOf } from './method.ts';
 

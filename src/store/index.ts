@@ -1,9 +1,8 @@
-export * from './database.ts';
-export { databaseName } from './database-name.ts';
-export { loadStatement } from './statement.ts';
+export { type Database, DatabaseError, type Query, type Row, type Statement, type Step, type Value } from './database.ts';
 export { openDatabase, type OpenDatabase } from './open.ts';
-export type { SqliteDatabase } from './sqlite.ts';
-export type { PostgresDatabase } from './postgres.ts';
 export type { PostgresSession } from './postgres-session.ts';
-export type { Prepare, Program } from './sqlite-worker.ts';
-export { connectRedis, type RedisClient, type RedisOptions } from './redis.ts';
+export type { PostgresDatabase } from './postgres.ts';
+export { connectRedis, type RedisClient } from './redis.ts';
+export type { Prepare } from './sqlite-worker.ts';
+export type { SqliteDatabase } from './sqlite.ts';
+export { loadStatement } from './statement.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { indexLines, parseToml, readBlocks } from '#config';
 import { MAX_COST_META } from '#gateway';
-import { indexLines, parseToml, readBlocks } from '#gateway/wire';
 import { A2A_ERRORS } from '../../src/a2a/wire/a2a-error.ts';
 import { A2A_GATEWAY_ERRORS } from '../../src/a2a/wire/errors-a2a.ts';
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { HTTP_ERRORS } from '../../src/gateway/errors-http.ts';
-import { ERROR_CODES } from '../../src/gateway/errors.ts';
+import { HTTP_ERRORS } from '../../src/wire/errors-http.ts';
+import { ERROR_CODES } from '../../src/wire/errors.ts';
 import { readTree, ROOT, type SourceFile } from './source.ts';
 import { checkCode, checkDependencies, checkName, checkSql, checkTable, checkText, LONGER_FILES, type Manifest } from './tidy-rules.ts';
 
@@ -89,7 +89,7 @@ describe('what is untidy is found', () => {
 });
 
 describe('what is tidy is not found', () => {
-  test.each(['src/billing/sql/lock-insert.sql', 'test/openai/stream.test.ts', 'src/gateway/errors-http.ts', 'src/mcp/v2025.ts', 'src/x.sqlite.sql'])(
+  test.each(['src/billing/sql/lock-insert.sql', 'test/openai/stream.test.ts', 'src/wire/errors-http.ts', 'src/mcp/v2025.ts', 'src/x.sqlite.sql'])(
     '%s',
     (path) => expect(checkName(path)).toEqual([]),
   );

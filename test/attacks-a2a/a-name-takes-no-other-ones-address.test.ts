@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LEGACY_REST, MESSAGE_PRICE, REST, useCallsWorld } from '../a2a/calls/support/calls-world.ts';
 import { serveRaw, taskResult } from '../a2a/calls/support/raw-served.ts';
-import { readRegistration, RegistrationError } from '../../src/gateway/registry/document.ts';
+import { readRegistration, RegistrationError } from '../../src/network/registry/document.ts';
 
 const calls = useCallsWorld();
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, escrowOf, treasuryOf, type createLedger as CreateLedger, type LockRequest } from '#billing';
+import { audit, createLedger, createPriceBook, escrowOf, treasuryOf, type createLedger as CreateLedger } from '#billing';
+import type { LockRequest } from '../../src/billing/ledger.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';

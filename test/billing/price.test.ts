@@ -9,12 +9,12 @@ import {
   priceId,
   ratesFromJson,
   ratesToJson,
-  usageFromText,
   usageToText,
   type Meter,
   type Rates,
   type Usage,
 } from '#billing';
+import { usageFromText } from '../../src/billing/price.ts';
 
 const some = <T>(value: fc.Arbitrary<T>) =>
   fc.record(Object.fromEntries(METERS.map((meter) => [meter, value])) as Record<Meter, fc.Arbitrary<T>>, { requiredKeys: [] });

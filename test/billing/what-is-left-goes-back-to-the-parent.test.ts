@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { earningsOf, escrowOf, treasuryOf, type LockRequest, type SettleRequest } from '#billing';
+import { earningsOf, escrowOf, treasuryOf } from '#billing';
+import type { LockRequest, SettleRequest } from '../../src/billing/ledger.ts';
 import { CONTRACT_LEDGERS, openContractLedger, type ContractLedger } from '../support/contract-ledger.ts';
 
 describe.each(CONTRACT_LEDGERS)('%s', (name) => {

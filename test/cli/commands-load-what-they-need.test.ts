@@ -17,12 +17,14 @@ async function loads(...args: string[]): Promise<readonly string[]> {
   const options = { NODE_OPTIONS: `--import=${new URL('note-loads.mjs', import.meta.url).href}`, LOADS: file };
   expect(await place.run(args, options), args.join(' ')).toMatchObject({ code: 0 });
   const urls = (await readFile(file, 'utf8')).split('\n').filter((url) => url.startsWith('file:'));
-  const owners = urls.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? /\/src\/[^/]+/.exec(url)?.[0].slice(1) ?? 'other');
+  const owners = urls.map(
+    (url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? /\/src\/(?:app\/app\.ts|[^/]+)/.exec(url)?.[0].slice(1) ?? 'other',
+  );
   return [...new Set(owners)];
 }
 
 const OF_A_GATEWAY = ['undici', 'pino', 'prom-client', 'ws', 'viem', '@solana/kit', '@fastify/swagger', 'jose'];
-const ROOMS_OF_A_GATEWAY = ['src/app.ts', 'src/openai', 'src/mcp', 'src/a2a', 'src/rpc'];
+const ROOMS_OF_A_GATEWAY = ['src/app/app.ts', 'src/openai', 'src/mcp', 'src/a2a', 'src/rpc'];
 const unwanted = (loaded: readonly string[]) => [...OF_A_GATEWAY, ...ROOMS_OF_A_GATEWAY].filter((one) => loaded.includes(one));
 
 it('help loads no gateway, no billing and no configuration', async () => {

@@ -2,7 +2,7 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadWallet } from '../../src/provide/wallet/index.ts';
+import { loadWallet } from '../../src/provide/wallet/load-wallet.ts';
 import { ownName } from '../../src/cli/own-name.ts';
 import { LAUNCHER, makePlace, type Place } from './tollgate.ts';
 

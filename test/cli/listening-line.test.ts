@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadConfig } from '#gateway';
+import { loadConfig } from '#config';
 import { listeningFacts } from '../../src/cli/listening-line.ts';
 
 test('the line of a gateway that listens counts models and tools for themselves, by name', () => {

@@ -1,6 +1,5 @@
 import OpenAI from 'openai';
-import { runDemoProvider } from '../../src/demo/provider.ts';
-import type { DemoProvider } from '../../src/demo/provider.ts';
+import { runDemoProvider, type DemoProvider } from '../../src/demo/provider.ts';
 
 /** A demo provider without waits between tokens, and an OpenAI client that talks to it. */
 export async function startDemo(): Promise<{

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { shareText } from '#gateway';
+import { shareText } from '#observe';
 import { startSpine, type Spine } from '../support/spine.ts';
 
 let spine: Spine;

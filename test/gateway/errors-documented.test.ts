@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ERROR_CODES, HTTP_ERRORS } from '#gateway';
+import { ERROR_CODES, HTTP_ERRORS } from '#wire';
 import { A2A_ERRORS } from '../../src/a2a/wire/a2a-error.ts';
 import { A2A_GATEWAY_ERRORS } from '../../src/a2a/wire/errors-a2a.ts';
-import { MCP_ERRORS } from '../../src/mcp/errors-mcp.ts';
+import { MCP_ERRORS } from '../../src/mcp/wire/errors-mcp.ts';
 import { RPC_ERRORS } from '../../src/rpc/errors-rpc.ts';
 
 const lines = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8').split('\n');

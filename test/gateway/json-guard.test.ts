@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { GatewayError, parseJson } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError, parseJson } from '#wire';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 const LIMITS = { jsonDepthMax: 64, jsonKeysMax: 10_000 };

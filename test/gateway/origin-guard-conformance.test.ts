@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { createOriginGuard, createServer, GatewayError } from '#gateway';
+import { createOriginGuard, GatewayError } from '#wire';
+import { createServer } from '#gateway';
 import { LIMITS } from './account/gateway-world.ts';
 
 const conformance = join(dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json')), 'dist/index.js');

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createOriginGuard, type OriginGuardOptions } from '#gateway';
+import { createOriginGuard } from '#wire';
+import type { OriginGuardOptions } from '../../src/wire/origin-guard.ts';
 
 const DEFAULTS: OriginGuardOptions = { publicUrl: null, signInDomains: [], bindHost: '127.0.0.1', allowedOrigins: [], allowedHosts: [] };
 const guard = (options: Partial<OriginGuardOptions> = {}) => createOriginGuard({ ...DEFAULTS, ...options });

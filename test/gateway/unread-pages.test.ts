@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { createServer, loadConfig } from '#gateway';
+import { loadConfig } from '#config';
+import { createServer } from '#gateway';
 import { openSocket, readAnswer } from '../support/raw-http.ts';
 
 const BYTES = 32 * 1024 * 1024;

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { indexLines, parseToml, readBlocks } from '#gateway/wire';
-import { MCP_ERRORS } from '../../src/mcp/errors-mcp.ts';
-import { ERROR } from '../../src/mcp/revisions.ts';
-import { OWN } from '../../src/mcp/aggregate/own-tools.ts';
+import { indexLines, parseToml, readBlocks } from '#config';
+import { MCP_ERRORS } from '../../src/mcp/wire/errors-mcp.ts';
+import { ERROR } from '../../src/mcp/wire/revisions.ts';
+import { OWN } from '../../src/mcp/own/aggregate/own-tools.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = readFileSync(new URL('docs/mcp.md', root), 'utf8');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isObject, parseMessage } from '../../src/gateway/json-rpc/message.ts';
-import { withMeta } from '../../src/mcp/meta.ts';
+import { isObject, parseMessage } from '../../src/wire/json/message.ts';
+import { withMeta } from '../../src/mcp/wire/meta.ts';
 import { object, value } from '../gateway/json/json-text.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 500;

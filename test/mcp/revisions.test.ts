@@ -1,6 +1,6 @@
 import * as sdk from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
-import { ERROR, isModernEra, LEGACY, LEGACY_METHODS, META, MODERN, MODERN_METHODS, modernStatusOf } from '../../src/mcp/revisions.ts';
+import { ERROR, isModernEra, LEGACY, LEGACY_METHODS, META, MODERN, MODERN_METHODS, modernStatusOf } from '../../src/mcp/wire/revisions.ts';
 
 describe('the revisions of MCP', () => {
   it('are those of the SDK', () => {

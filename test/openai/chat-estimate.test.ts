@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { GatewayError } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import type { GatewayError } from '#wire';
 import { chatBudget, checkFits, toUsage } from '../../src/openai/chat-budget.ts';
 import type { ChatBody } from '../../src/openai/chat-schema.ts';
 import { measurePrompt } from '../../src/openai/prompt-size.ts';

@@ -1,5 +1,6 @@
-import { createCheck, GatewayError } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError } from '#wire';
+import { createCheck } from '#gateway';
 import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));

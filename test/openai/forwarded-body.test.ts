@@ -1,5 +1,6 @@
-import { createCheck, parseJson } from '#gateway';
 import { describe, expect, it, vi } from 'vitest';
+import { parseJson } from '#wire';
+import { createCheck } from '#gateway';
 import { toCall } from '../../src/openai/chat-to-call.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
 import { makeOffer } from './support/offers.ts';

@@ -1,5 +1,6 @@
-import { createCheck, parseJson, type Offer } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { parseJson } from '#wire';
+import { createCheck, type Offer } from '#gateway';
 import { toCall } from '../../src/openai/chat-to-call.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
 import { PUBLISHED } from '../../src/openai/field-names.ts';

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { createCatalog, createServer, parseRates, type MediaFacts, type Offer, type Primitive } from '#gateway';
+import { parseRates } from '#billing';
+import type { MediaFacts, Primitive } from '#config';
+import { createCatalog, createServer, type Offer } from '#gateway';
 import { modelsRoutes } from '../../src/openai/models-routes.ts';
 import { LIMITS } from './support/gateway.ts';
 import { makeOffer } from './support/offers.ts';

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
-import { createCheck, GatewayError, parseJson, UpstreamFailure, type Usage } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError, parseJson, UpstreamFailure } from '#wire';
+import type { Usage } from '#billing';
+import { createCheck } from '#gateway';
 import { createChatReplyReader } from '../../src/openai/chat-reply-reader.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
 import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';

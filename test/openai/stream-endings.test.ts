@@ -1,5 +1,5 @@
-import { UpstreamFailure } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { UpstreamFailure } from '#wire';
 import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
 import type { ChatTail } from '../../src/openai/chat-end.ts';
 import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE } from './support/replies.ts';

@@ -1,5 +1,5 @@
-import { UpstreamFailure } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { UpstreamFailure } from '#wire';
 import { createChatReplyReader } from '../../src/openai/chat-reply-reader.ts';
 import { CONTEXT, feed, USAGE } from './support/replies.ts';
 

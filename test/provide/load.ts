@@ -1,4 +1,4 @@
-import { ConfigError, type ConfigProblem } from '#gateway/wire';
+import { ConfigError, type ConfigProblem } from '#config';
 import { loadProviderFile, type LoadProviderOptions, type ProviderConfig } from '../../src/provide/provider-file.ts';
 
 export const ROUTER = '[router]\nurl = "https://router.example"\napi_key = "k"\n';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ConfigError } from '#gateway/wire';
+import { ConfigError } from '#config';
 import { loadProviderFile } from '../../src/provide/provider-file.ts';
 import { damaged, soup, TOML_PIECES } from '../gateway/config/damage.ts';
 import { block } from '../gateway/config/load.ts';

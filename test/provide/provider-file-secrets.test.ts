@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ConfigError } from '#gateway/wire';
+import { ConfigError } from '#config';
 import { block } from '../gateway/config/load.ts';
 import { providerProblemsOf as problemsOf } from './load.ts';
 

@@ -6,7 +6,7 @@ import { afterEach, expect, it } from 'vitest';
 import { createLog } from '../../src/provide/log.ts';
 import { secretsOf } from '../../src/provide/provider-secrets.ts';
 import { createProxy, type Proxy } from '../../src/provide/proxy.ts';
-import { createWallet } from '../../src/provide/wallet/index.ts';
+import { createWallet } from '../../src/provide/wallet/create-wallet.ts';
 import { modelAt, toolOfScript } from '../support/provider-proxy.ts';
 import { startTunnelRouter, type TunnelRouter } from '../support/tunnel-router.ts';
 

@@ -19,16 +19,10 @@ function loadedBy(module: string): readonly string[] {
 const HEAVY = ['fastify', 'pg', 'undici', 'ioredis', 'ajv', 'pino', 'prom-client', '@fastify/swagger', 'viem', 'ws'];
 
 test('what the proxy takes from the gateway loads no server, no database and no client', () => {
-  const loaded = loadedBy('#gateway/wire');
-  expect(loaded).toContain('src/gateway/config-blocks/blocks.ts');
+  const loaded = [...loadedBy('#network/tunnel'), ...loadedBy('#config')];
+  expect(loaded).toContain('src/config/blocks/blocks.ts');
   expect(loaded.filter((one) => HEAVY.includes(one))).toEqual([]);
-  expect(
-    loaded.filter((one) =>
-      /^src\/gateway\/(?:index|server|pipeline|execute)\.ts|^src\/gateway\/(?:reference|upstream|observe(?!\/(?:redaction|text-line)\.ts))\//.test(
-        one,
-      ),
-    ),
-  ).toEqual([]);
+  expect(loaded.filter((one) => /^src\/(?:gateway|auth|tasks|observe|pages|chains|app)\/|^src\/network\/upstream\//.test(one))).toEqual([]);
 });
 
 test("nor does reading a provider's file", () => {

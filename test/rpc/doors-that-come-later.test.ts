@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createServer, loadConfig, referenceRoutes } from '#gateway';
 import type { FastifyInstance } from 'fastify';
-import { anonymousAt } from '../../src/gateway/auth/anonymous.ts';
-import { rpcRoutes } from '../../src/rpc/index.ts';
+import { loadConfig } from '#config';
+import { createServer } from '#gateway';
+import { referenceRoutes } from '#pages';
+import { anonymousAt } from '../../src/gateway/anonymous.ts';
+import { rpcRoutes } from '../../src/rpc/rpc-routes.ts';
 import { request, type RpcReply } from './rpc-world.ts';
 
 // A method is offered where the server has its route, whenever that was registered, and not where it has none.

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { createDatabaseCheck } from '#gateway';
 import { DatabaseError } from '#store';
+import { createDatabaseCheck } from '#observe';
 import { command, freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, type Spine } from '../support/spine.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NewKeyFields } from '#gateway';
+import type { NewKeyFields } from '#auth/keys';
 import { fill, routesOf } from '../support/route-table.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import bs58 from 'bs58';
-import type { Wallet } from '../../src/provide/wallet/index.ts';
+import type { Wallet } from '../../src/provide/wallet/wallet.ts';
 
 const CHAIN = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 /** DER of an Ed25519 private key (RFC 8410) up to its 32 bytes. */

@@ -1,4 +1,5 @@
-import { escrowOf, treasuryOf, type Ledger, type LockRequest, type LockResult } from '#billing';
+import { escrowOf, treasuryOf, type Ledger, type LockResult } from '#billing';
+import type { LockRequest } from '../../src/billing/ledger.ts';
 
 export interface Race {
   /** Locks that were granted, refused, and that failed with an error. */

@@ -1,4 +1,4 @@
-import type { Tasks } from '#gateway';
+import type { Tasks } from '#tasks';
 
 const refused = () => Promise.reject(new Error('there are no tasks here'));
 

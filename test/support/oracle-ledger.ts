@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Balance, Ledger, LockRecord, LockRequest, LockState, SettleRequest, TransferRequest } from '#billing';
+import type { Ledger, LockRecord, LockState } from '#billing';
+import type { Balance, LockRequest, SettleRequest, TransferRequest } from '../../src/billing/ledger.ts';
 
 /*
  * The ledger as one would explain it: one operation after the other on plain maps, with a list of every movement beside them.

@@ -1,5 +1,6 @@
-import { escrowOf, formatUsd, treasuryOf, type Ledger } from '#billing';
-import { GatewayError, type MicroUsd, type PaymentReceipt, type Payments, type PaymentSlip } from '#gateway';
+import { GatewayError } from '#wire';
+import { escrowOf, formatUsd, treasuryOf, type Ledger, type MicroUsd } from '#billing';
+import type { PaymentReceipt, Payments, PaymentSlip } from '#gateway';
 
 /** The least that the paper chain's terms ask for, micro-USD. */
 export const PAPER_LEAST = 100_000n;

@@ -1,7 +1,7 @@
 import { createProxy, type Proxy, type ProxyOptions } from '../../src/provide/proxy.ts';
 import { createLog } from '../../src/provide/log.ts';
-import type { ModelFacts } from '../../src/gateway/model-facts.ts';
-import type { CommandTarget, ServiceConfig, Target } from '../../src/gateway/config.ts';
+import type { ModelFacts } from '../../src/config/model-facts.ts';
+import type { CommandTarget, ServiceConfig, Target } from '../../src/config/config.ts';
 import { seededRandom } from './provider/random.ts';
 
 /** A proxy in this process and its log, kept as parsed lines. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseMessage } from '../../src/gateway/json-rpc/message.ts';
+import { parseMessage } from '../../src/wire/json/message.ts';
 
 /** What a raw MCP server is asked. */
 export interface Asked {

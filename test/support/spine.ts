@@ -1,9 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { escrowOf, parseUsd, treasuryOf, type AuditReport, type Balance } from '#billing';
-import { loadConfig, localAccount, type NewKeyFields, type Payments } from '#gateway';
-import { createApp, type App } from '../../src/app.ts';
+import { escrowOf, parseUsd, treasuryOf, type AuditReport } from '#billing';
+import { loadConfig } from '#config';
+import type { Payments } from '#gateway';
+import { localAccount } from '#auth/accounts';
+import type { NewKeyFields } from '#auth/keys';
+import type { Balance } from '../../src/billing/ledger.ts';
+import { createApp, type App } from '../../src/app/app.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { DOMAIN } from './wallets.ts';
 

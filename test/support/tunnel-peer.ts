@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { createWebSocketStream, WebSocket } from 'ws';
-import { createSocketStream } from '../../src/gateway/tunnel/socket-stream.ts';
-import { CONTROL_PATH, registrationText, TUNNEL_PATH, TUNNEL_PROTOCOL, type GatewayMessage } from '../../src/gateway/tunnel/wire.ts';
+import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
+import { CONTROL_PATH, registrationText, TUNNEL_PROTOCOL, type GatewayMessage } from '../../src/network/tunnel/wire.ts';
+import { TUNNEL_PATH } from '../../src/wire/tunnel-path.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';
 
 /** The proxy's side of a tunnel and nothing else of a proxy: real sockets, and every word to a gateway said by the test. */

@@ -4,8 +4,9 @@ import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, ty
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { createSocketStream } from '../../src/gateway/tunnel/socket-stream.ts';
-import { CONTROL_PATH, TUNNEL_PATH, TUNNEL_PROTOCOL, type GatewayMessage, type ProxyMessage } from '../../src/gateway/tunnel/wire.ts';
+import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
+import { CONTROL_PATH, TUNNEL_PROTOCOL, type GatewayMessage, type ProxyMessage } from '../../src/network/tunnel/wire.ts';
+import { TUNNEL_PATH } from '../../src/wire/tunnel-path.ts';
 
 /** The gateway's side of tunnels and nothing else of a gateway: real sockets, and every word to a proxy said by the test. */
 export interface TunnelRouter {

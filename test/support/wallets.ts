@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import bs58 from 'bs58';
 import nacl from 'tweetnacl';
 import { privateKeyToAccount } from 'viem/accounts';
-import type { Wallet } from '../../src/provide/wallet/index.ts';
+import type { Wallet } from '../../src/provide/wallet/wallet.ts';
 
 export const SOLANA_MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 export const BASE = 'eip155:8453';

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createConsumerTag } from '#gateway';
+import { createConsumerTag } from '#network';
 import { dialIn, type DialledIn } from '../support/dial-in.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 

@@ -1,4 +1,5 @@
-import type { Catalog, Offer, Primitive, Spoken } from '#gateway';
+import type { Primitive } from '#config';
+import type { Catalog, Offer, Spoken } from '#gateway';
 import type { A2aVersion } from '../wire/version.ts';
 import type { AgentCard } from './agent-card.ts';
 import { readContent } from './card-content.ts';

@@ -1,4 +1,5 @@
-import { byPrice, formatUsd, type MicroUsd, type Offer, unitUsd } from '#gateway';
+import { formatUsd, type MicroUsd, unitUsd } from '#billing/amounts';
+import { byPrice, type Offer } from '#gateway';
 
 /** What a message to an agent costs, as exact decimal texts of USD: at the cheapest provider, but for the maximum. */
 export interface CardPrice {

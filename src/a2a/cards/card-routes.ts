@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Catalog, GatewayError } from '#gateway';
+import { GatewayError } from '#wire';
+import type { Catalog } from '#gateway';
 import { readVersion, VERSION_HEADER, versionQuery } from '../wire/version.ts';
 import type { BridgedAgent, Cards } from './card-cache.ts';
 import type { CardOrigin, CardPage } from './card-pages.ts';

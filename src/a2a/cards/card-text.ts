@@ -1,4 +1,4 @@
-import { isObject } from '#gateway';
+import { isObject } from '#wire';
 
 /** Control, format (bidi overrides, zero width), surrogates, private and unassigned code points, but for tabs and line ends. */
 const UNPRINTABLE = /[^\P{C}\t\n]/gu;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { GatewayError, jsonText, type Offer } from '#gateway';
+import { GatewayError, jsonText } from '#wire';
+import type { Offer } from '#gateway';
 import { readContent, type CardContent } from './card-content.ts';
 import { membersOfValue } from './card-text.ts';
 import { readCard, type CardFacts } from './read-card.ts';

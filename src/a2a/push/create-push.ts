@@ -1,8 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { Catalog, JsonLimits, Look, TaskKey, Tasks, Webhooks } from '#gateway';
-import { taskMoney } from '../metadata.ts';
-import type { Push } from '../push-door.ts';
-import { beganBy } from '../tasks-of-agents.ts';
+import type { JsonLimits } from '#wire';
+import type { Catalog } from '#gateway';
+import type { Look, TaskKey, Tasks, Webhooks } from '#tasks';
+import { taskMoney } from '../door/metadata.ts';
+import type { Push } from './push-door.ts';
+import { beganBy } from '../tasks/tasks-of-agents.ts';
 import { createOwnAddresses } from './own-address.ts';
 import { createPushConfigs } from './push-configs.ts';
 import { createPushRelay } from './push-relay.ts';

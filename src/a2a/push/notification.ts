@@ -1,4 +1,5 @@
-import { isObject, WEBHOOK_BODY_BYTES_MAX, type JsonObject, type WebhookContent, type WebhookEvent } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
+import { WEBHOOK_BODY_BYTES_MAX, type WebhookContent, type WebhookEvent } from '#tasks';
 import { isTerminal, stateOf } from '../wire/task-state.ts';
 import { eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '../wire/event.ts';
 import { translateEvent } from '../wire/translate-result.ts';

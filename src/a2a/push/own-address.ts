@@ -1,4 +1,5 @@
-import { createSealedTexts, type TaskOwner } from '#gateway';
+import { createSealedTexts } from '#wire';
+import type { TaskOwner } from '#tasks';
 
 /** What one of our own webhooks is for. The agent that was given it can tell of nothing else. */
 export interface OwnAddress extends TaskOwner {

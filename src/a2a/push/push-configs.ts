@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { isObject, outboundUrlFault, type JsonObject } from '#wire';
 import {
-  isObject,
-  outboundUrlFault,
   ownerOf,
   WEBHOOK_NAME_CHARS_MAX,
   WEBHOOKS_PER_TASK_MAX,
-  type JsonObject,
   type TaskKey,
   type TaskOwner,
   type Tasks,
   type Webhook,
   type Webhooks,
-} from '#gateway';
-import type { Ask } from '../ask.ts';
-import type { Push } from '../push-door.ts';
-import { keyOf } from '../tasks-of-agents.ts';
+} from '#tasks';
+import type { Ask } from '../door/ask.ts';
+import type { Push } from './push-door.ts';
+import { keyOf } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import type { Operation } from '../wire/methods.ts';
 import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-config.ts';

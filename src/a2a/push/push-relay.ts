@@ -1,4 +1,5 @@
-import type { JsonObject, TaskKey, Webhooks } from '#gateway';
+import type { JsonObject } from '#wire';
+import type { TaskKey, Webhooks } from '#tasks';
 import type { A2aVersion } from '../wire/version.ts';
 import { notificationOf, type Notification } from './notification.ts';
 

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { GatewayError, parseJson, type JsonLimits, type TaskKey } from '#gateway';
-import { keyOf } from '../tasks-of-agents.ts';
+import { GatewayError, parseJson, type JsonLimits } from '#wire';
+import type { TaskKey } from '#tasks';
+import { keyOf } from '../tasks/tasks-of-agents.ts';
 import { WRAPPERS } from '../wire/event.ts';
 import { readEvent, type A2aEvent } from '../wire/read-result.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';

@@ -1,8 +1,8 @@
-import type { Look, Sight, Tasks } from '#gateway';
-import type { PricedByUse } from '../ending.ts';
-import { bytesBehind } from '../measured-work.ts';
-import { withoutMoney } from '../metadata.ts';
-import { sightOf } from '../tasks-of-agents.ts';
+import type { Look, Sight, Tasks } from '#tasks';
+import type { PricedByUse } from '../send/ending.ts';
+import { bytesBehind } from '../send/measured-work.ts';
+import { withoutMoney } from '../door/metadata.ts';
+import { sightOf } from '../tasks/tasks-of-agents.ts';
 import type { Notify } from './push-relay.ts';
 import type { PushRoutesOptions } from './push-routes.ts';
 

@@ -1,4 +1,4 @@
-import { membersOf, splice, withMembers } from '#gateway';
+import { membersOf, splice, withMembers } from '#wire';
 import type { A2aVersion } from '../wire/version.ts';
 
 const NAMES = { '0.3': 'pushNotificationConfig', '1.0': 'taskPushNotificationConfig' } as const satisfies Record<A2aVersion, string>;

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { each, editMembers, onObject, type Edit } from './edit-members.ts';
 import { eventOf } from './event.ts';
 import { stateName, stateOf } from './task-state.ts';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 
 /** A changed value; `undefined` leaves the member out. */
 export type Edit = (value: unknown) => unknown;

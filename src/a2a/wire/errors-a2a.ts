@@ -1,4 +1,5 @@
-import { type ErrorCode, errorText, type JsonRpcError, toGatewayError } from '#gateway';
+import { type ErrorCode, errorText, type JsonRpcError } from '#wire';
+import { toGatewayError } from '#gateway';
 import { A2A_ERRORS, A2aError, type A2aErrorRow } from './a2a-error.ts';
 import type { A2aVersion } from './version.ts';
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import type { A2aVersion } from './version.ts';
 
 export type EventKind = 'message' | 'task' | 'status' | 'artifact';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import type { A2aVersion } from './version.ts';
 
 /** Where and how an agent is to tell of a task's changes, in neither version's spelling. */

@@ -1,4 +1,4 @@
-import { isObject } from '#gateway';
+import { isObject } from '#wire';
 import { eventOf, type EventKind, type EventValue } from './event.ts';
 import { isInterrupted, isTerminal, stateOf, type TaskState } from './task-state.ts';
 import type { A2aVersion } from './version.ts';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { readPushConfig, type PushConfig } from './push-config.ts';
 import type { A2aVersion } from './version.ts';
 

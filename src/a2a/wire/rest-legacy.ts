@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { drop, each, editMembers, isSet, onObject, type Edit } from './edit-members.ts';
 import { eventOf, WRAPPERS, type EventKind } from './event.ts';
 import type { Operation } from './methods.ts';

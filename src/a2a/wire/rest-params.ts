@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { drop, editMembers } from './edit-members.ts';
 import { protoName } from './proto-name.ts';
 import type { Operation } from './methods.ts';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { drop, each, editMembers, isSet, onObject, type Edit } from './edit-members.ts';
 import { requirementsTo03, requirementsTo10, schemesTo03, schemesTo10 } from './translate-security.ts';
 import { versionOf } from './version.ts';

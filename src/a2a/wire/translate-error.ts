@@ -1,4 +1,4 @@
-import type { JsonRpcError } from '#gateway';
+import type { JsonRpcError } from '#wire';
 import { A2A_ERRORS, errorNameOf } from './a2a-error.ts';
 import type { A2aVersion } from './version.ts';
 

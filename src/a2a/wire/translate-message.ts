@@ -1,4 +1,4 @@
-import type { JsonObject } from '#gateway';
+import type { JsonObject } from '#wire';
 import { drop, each, editMembers, onObject, type Edit } from './edit-members.ts';
 import { partTo03, partTo10 } from './translate-part.ts';
 

@@ -1,4 +1,4 @@
-import { isObject } from '#gateway';
+import { isObject } from '#wire';
 import { drop, editMembers, onObject, type Edit, type Edits } from './edit-members.ts';
 import type { Operation } from './methods.ts';
 import { messageTo03, messageTo10 } from './translate-message.ts';

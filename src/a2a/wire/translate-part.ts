@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { isSet } from './edit-members.ts';
 
 /** The member of `metadata` that marks 0.3 data of a kind that 0.3 has not: it stands in `data.value`. The official SDKs write and read it. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { drop, editMembers, isSet, onObject, type Edit } from './edit-members.ts';
 
 /** 0.3 lists schemes; 1.0 has one. */

@@ -1,4 +1,4 @@
-import { isObject } from '#gateway';
+import { isObject } from '#wire';
 import { each, editMembers, onObject, type Edit } from './edit-members.ts';
 import { eventOf, WRAPPERS, type EventKind } from './event.ts';
 import type { Operation } from './methods.ts';

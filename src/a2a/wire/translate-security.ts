@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { drop, each, editMembers, onObject, type Edit } from './edit-members.ts';
 
 /** 0.3's `type` of a scheme and 1.0's member that holds it. */

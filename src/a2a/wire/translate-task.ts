@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
 import { drop, each, editMembers, onObject, type Edit } from './edit-members.ts';
 import { isInterrupted, isTerminal, stateName, stateOf } from './task-state.ts';
 import { artifactTo03, artifactTo10, messageTo03, messageTo10, withDefaults } from './translate-message.ts';

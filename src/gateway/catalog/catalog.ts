@@ -1,7 +1,7 @@
-import type { Offer, Primitive } from '../call.ts';
-import { type ErrorCode, GatewayError } from '../errors.ts';
+import { type ErrorCode, GatewayError, printable } from '#wire';
+import { type Primitive, SORT_SUFFIXES } from '#config';
+import type { Offer } from '../call.ts';
 import { createLatelyServed } from './lately-served.ts';
-import { printable, SORT_SUFFIXES } from './names.ts';
 import { directForm } from './offers.ts';
 
 /** A name as a consumer wrote it, resolved to offers. */

@@ -1,4 +1,5 @@
-import type { Offer, Primitive } from '../call.ts';
+import type { Primitive } from '#config';
+import type { Offer } from '../call.ts';
 
 /** Names that were served a moment ago and that nobody serves now: whoever calls one is to come back, and not to take it for mistyped. */
 export interface LatelyServed {

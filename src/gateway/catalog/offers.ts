@@ -1,9 +1,6 @@
 import { priceId, type Price, type Rates } from '#billing';
+import type { Service, ServiceConfig } from '#config';
 import type { Endpoint, Offer, Provider } from '../call.ts';
-import type { Service, ServiceConfig } from '../config.ts';
-import { atPrices } from '../registry/past-prices.ts';
-import type { RegisteredService } from '../registry/registry.ts';
-import { servicePath } from '../tunnel/wire.ts';
 
 export interface OffersFromConfigOptions {
   /** The public key of a provider of the configuration file. */
@@ -24,19 +21,6 @@ export function offersFromConfig(services: readonly ServiceConfig[], { providerI
   });
 }
 
-/** A service that a provider's proxy registered, as an offer that is reached through its tunnel. */
-export function offerOfTunnel({ service, createdAt, raised }: RegisteredService, provider: string): Offer {
-  const where = {
-    provider: { id: provider, name: service.providerName },
-    endpoint: { kind: 'tunnel', provider, basePath: servicePath(service.primitive, service.name) },
-    createdAt,
-  } as const;
-  const offer = toOffer(service, where);
-  if (!raised) return offer;
-  const { price, variants, priceCap, agent } = toOffer(atPrices(service, raised.was), where);
-  return { ...offer, raised: { until: raised.until, was: { price, variants, priceCap, agent } } };
-}
-
 /** The direct form of an offer's name: what a consumer pins it by. */
 export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
   return `${offer.provider.id}:${offer.service}`;
@@ -48,7 +32,8 @@ export const pinned = (offerId: string): string => offerId.slice(offerId.indexOf
 /** The public key of the provider of an offer, by the offer's id. */
 export const providerOf = (offerId: string): string => pinned(offerId).split(':', 1)[0]!;
 
-function toOffer(service: Service, where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number }): Offer {
+/** A service of a provider as an offer, served at `where`. */
+export function toOffer(service: Service, where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number }): Offer {
   const price = (rates: Rates): Price => ({ id: priceId(where.provider.id, service.name, rates), rates });
   return {
     ...where,

@@ -1,5 +1,5 @@
-import type { Primitive } from '../call.ts';
-import { GatewayError } from '../errors.ts';
+import { GatewayError } from '#wire';
+import type { Primitive } from '#config';
 import type { Catalog, Resolved } from './catalog.ts';
 
 /** Those of several names that are offered, in their order. Throws the GatewayError of the first where none is. */

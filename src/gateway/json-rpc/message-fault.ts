@@ -1,6 +1,4 @@
-import { type Members, membersAlong, RawJsonError } from '../json/raw-json.ts';
-import { syntaxFault } from '../json/syntax-error.ts';
-import { isObject, type JsonObject } from './message.ts';
+import { type Members, membersAlong, RawJsonError, syntaxFault, isObject, type JsonObject } from '#wire';
 
 /** Why a text is no message of JSON-RPC 2.0. */
 export interface MessageFault {

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from '../call.ts';
+import { UpstreamFailure } from '#wire';
 
 /** The failure of a tool's call. A tool may have acted: it is called again elsewhere only where nothing of the request had been sent. */
 export function onceOnly(error: unknown): unknown {

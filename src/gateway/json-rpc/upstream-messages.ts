@@ -1,10 +1,20 @@
-import { tooLarge, UpstreamFailure } from '../call.ts';
-import { guardStructure, TooMuchStructure } from '../json-guard.ts';
-import { OWN_TURN_BYTES, ownTurn } from '../reply/own-turn.ts';
-import { createEventReader, type SseEvent } from '../reply/event-reader.ts';
-import type { UpstreamReply } from '../upstream/upstream.ts';
-import { splice } from '../json/raw-json.ts';
-import { isObject, parseMessage, type JsonRpcMessage, type RequestId, type ResponseMessage } from './message.ts';
+import {
+  tooLarge,
+  UpstreamFailure,
+  guardStructure,
+  TooMuchStructure,
+  OWN_TURN_BYTES,
+  ownTurn,
+  createEventReader,
+  type SseEvent,
+  splice,
+  isObject,
+  parseMessage,
+  type JsonRpcMessage,
+  type RequestId,
+  type ResponseMessage,
+} from '#wire';
+import type { UpstreamReply } from '../upstream.ts';
 
 /** One message of a server. `raw` is the text of the event that brought it, as it came; null of a JSON reply, which is its one message. */
 export interface Received {

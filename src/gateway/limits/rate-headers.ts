@@ -1,6 +1,6 @@
+import { GatewayError } from '#wire';
+import type { LimitsConfig } from '#config';
 import type { Caller } from '../call.ts';
-import type { LimitsConfig } from '../config.ts';
-import { GatewayError } from '../errors.ts';
 import type { RateDecision, RatePolicy } from './limiter.ts';
 
 /** `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: limit is the steady rate of a minute, without the burst, and remaining never more than it; reset is whole seconds until the window is whole again. */

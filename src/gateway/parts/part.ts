@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '#wire';
 
 /** A piece of what is said to a primitive or by it, as all protocols have it in their own shapes. */
 export type Part = TextPart | DataPart | FilePart;

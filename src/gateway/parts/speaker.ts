@@ -1,4 +1,5 @@
-import type { Caller, Offer, Primitive } from '../call.ts';
+import type { Primitive } from '#config';
+import type { Caller, Offer } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { PartsTurn } from './part.ts';
 

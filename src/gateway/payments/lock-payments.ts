@@ -1,5 +1,5 @@
 import { formatUsd, type LockResult, type MicroUsd } from '#billing';
-import { needsCredential } from '../auth/anonymous.ts';
+import { needsCredential } from '../anonymous.ts';
 import type { Call, Caller } from '../call.ts';
 import { refuseLock } from '../pipeline.ts';
 import { PaymentNeeded, refusesPayment } from './payment-needed.ts';

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { ReplySink } from '../reply/reply-sink.ts';
+import type { ReplySink } from '#wire';
 import { paymentHeader } from './payment-header.ts';
 import type { PaymentSlip } from './payments.ts';
 

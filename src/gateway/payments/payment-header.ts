@@ -1,7 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError } from '../errors.ts';
-import { parseJson, type JsonLimits } from '../json-guard.ts';
-import { isObject } from '../json-rpc/message.ts';
+import { GatewayError, parseJson, type JsonLimits, isObject } from '#wire';
 import type { PaymentReceipt, PaymentRequired, PaymentSlip } from './payments.ts';
 
 /** The header of a payment, and the name that it had in version 1 of x402. Lower case. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isObject } from '../json-rpc/message.ts';
+import { isObject } from '#wire';
 import type { PaymentSlip } from './payments.ts';
 
 /** The idempotency key of a request that is paid for by itself and has none of its own: the same for the same payment, in whatever order its members came. */

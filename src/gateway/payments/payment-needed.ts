@@ -1,5 +1,5 @@
+import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '#wire';
 import type { MicroUsd } from '#billing';
-import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../errors.ts';
 
 /** A call was not made for want of money, which can be paid in place. */
 export class PaymentNeeded extends GatewayError {

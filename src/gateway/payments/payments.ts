@@ -1,6 +1,6 @@
+import type { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Caller } from '../call.ts';
-import type { GatewayError } from '../errors.ts';
 
 /** What x402 (version 2) calls PaymentRequired: why a call was not made, and how it can be paid for in place. */
 export interface PaymentRequired {

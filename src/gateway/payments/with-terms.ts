@@ -1,6 +1,6 @@
+import { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Caller } from '../call.ts';
-import { GatewayError } from '../errors.ts';
 import { paymentHeader } from './payment-header.ts';
 import { PaymentNeeded } from './payment-needed.ts';
 import type { PaidResource, Payments } from './payments.ts';

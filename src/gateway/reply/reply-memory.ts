@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts';
+import { GatewayError } from '#wire';
 
 /** Bounds the bytes of replies that the process keeps until they are whole. */
 export interface ReplyMemory {

@@ -1,4 +1,5 @@
-import type { Call, Candidate, UpstreamFailure } from '../call.ts';
+import type { UpstreamFailure } from '#wire';
+import type { Call, Candidate } from '../call.ts';
 import type { Health } from './router.ts';
 
 /** Whom the failures of one call speak against. */

@@ -1,7 +1,6 @@
-import { formatUsd, METERS, type Meter, ratesToUsd, type Rates } from '#billing';
+import { GatewayError } from '#wire';
+import { formatUsd, METERS, type Meter, ratesToUsd, type Rates, ratesAbove } from '#billing';
 import type { Offer } from '../call.ts';
-import { GatewayError } from '../errors.ts';
-import { ratesAbove } from '../registry/past-prices.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { RoutePreferences } from './preferences.ts';
 

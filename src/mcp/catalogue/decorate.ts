@@ -1,16 +1,5 @@
-import {
-  type Edit,
-  elementsOf,
-  isObject,
-  membersOf,
-  type Offer,
-  RawJsonError,
-  splice,
-  type ToolDefinition,
-  viewDefinition,
-  viewToolCallPrice,
-  withMembers,
-} from '#gateway';
+import { type Edit, elementsOf, isObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
+import { type Offer, type ToolDefinition, viewDefinition, viewToolCallPrice } from '#gateway';
 import { readTool } from './tool-entry.ts';
 import type { ToolCatalogue } from './tool-catalogue.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Members } from '#gateway';
+import type { Members } from '#wire';
 
 /** What the definition of a tool is: what a model is told of it. Icons, `execution` and `_meta` are not. */
 const DEFINING = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;

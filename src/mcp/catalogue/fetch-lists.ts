@@ -1,5 +1,5 @@
 import type { Offer } from '#gateway';
-import type { ServerFacts } from '../turn.ts';
+import type { ServerFacts } from '../turn/turn.ts';
 import type { ListedItem } from './listing.ts';
 import { readPage, type ListMethod } from './read-page.ts';
 

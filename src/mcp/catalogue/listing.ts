@@ -1,5 +1,6 @@
-import type { JsonObject, ListedTool } from '#gateway';
-import type { ServerFacts } from '../turn.ts';
+import type { JsonObject } from '#wire';
+import type { ListedTool } from '#gateway';
+import type { ServerFacts } from '../turn/turn.ts';
 import type { SearchIndex } from './search-index.ts';
 
 /** A tool as its server lists it: everything in it is a stranger's word. */

@@ -1,4 +1,4 @@
-import { elementsOf, isObject, membersOf, RawJsonError } from '#gateway';
+import { elementsOf, isObject, membersOf, RawJsonError } from '#wire';
 import type { ListedItem } from './listing.ts';
 
 /** The lists of a server: the method, the member of its result that is the list, and what an element is known by. */

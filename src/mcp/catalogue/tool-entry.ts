@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, membersOf, type ToolDefinition } from '#gateway';
+import { isObject, type JsonObject, membersOf } from '#wire';
+import type { ToolDefinition } from '#gateway';
 import { definitionHash, hasRemoteRef } from './definition.ts';
 import type { ToolEntry } from './listing.ts';
 

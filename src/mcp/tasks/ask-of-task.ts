@@ -1,5 +1,7 @@
-import { measuredUse, type Offer, type ResponseMessage, type Send, type Sight, type Task, type Tasks, UpstreamFailure } from '#gateway';
-import { ERROR, META, MODERN } from '../revisions.ts';
+import { type ResponseMessage, UpstreamFailure } from '#wire';
+import { measuredUse, type Offer, type Send } from '#gateway';
+import type { Sight, Task, Tasks } from '#tasks';
+import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import { askServer, broken, type TaskQuestion } from './ask-server.ts';
 import { TASKS } from './extension.ts';
 import type { TaskNotes } from './keep-task.ts';

@@ -1,6 +1,7 @@
-import { readReply, type RequestId, type ResponseMessage, type Send, UpstreamFailure } from '#gateway';
-import { POST_HEADERS } from '../legs/modern-to-modern.ts';
-import { standardHeaders } from '../param-headers.ts';
+import { type RequestId, type ResponseMessage, UpstreamFailure } from '#wire';
+import { readReply, type Send } from '#gateway';
+import { POST_HEADERS } from '../servers/legs/modern-to-modern.ts';
+import { standardHeaders } from '../wire/param-headers.ts';
 
 /** A request about a task, with the id that its server knows. */
 export interface TaskQuestion {

@@ -1,4 +1,4 @@
-import { elementsOf, isObject, membersOf, splice } from '#gateway';
+import { elementsOf, isObject, membersOf, splice } from '#wire';
 
 /** Whether a tool (JSON text) can be called as a task alone, by the words of 2025-11-25. */
 export function needsTask(tool: string): boolean {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#gateway';
+import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
 
 /** The extension by which a modern server answers a `tools/call` with a task. */
 export const TASKS = 'io.modelcontextprotocol/tasks';

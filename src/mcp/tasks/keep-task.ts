@@ -1,5 +1,7 @@
-import { type Call, membersOf, type Offer, ownerOf, type ReplyEnd, splice, type Tasks, withMembers } from '#gateway';
-import type { McpTail, Turn } from '../turn.ts';
+import { membersOf, splice, withMembers } from '#wire';
+import type { Call, Offer, ReplyEnd } from '#gateway';
+import { ownerOf, type Tasks } from '#tasks';
+import type { McpTail, Turn } from '../turn/turn.ts';
 import { broken } from './ask-server.ts';
 import { lifetimeOf, pauseOf, shownTtlMs } from './lifetime.ts';
 import { readTask } from './read-task.ts';

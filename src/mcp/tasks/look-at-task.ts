@@ -1,6 +1,7 @@
-import { type Conversation, type Look, pinned, type Pipeline, type Sight } from '#gateway';
-import { runFreeCall } from '../free-call.ts';
-import { OURSELVES } from '../own-lists.ts';
+import { type Conversation, pinned, type Pipeline } from '#gateway';
+import type { Look, Sight } from '#tasks';
+import { runFreeCall } from '../call/free-call.ts';
+import { OURSELVES } from '../call/own-lists.ts';
 import { askOfTask, type AskOfTaskDeps } from './ask-of-task.ts';
 
 export interface LookAtTaskDeps extends AskOfTaskDeps {

@@ -1,5 +1,7 @@
-import { heldAgainst, isObject, type JsonObject, type Offer, type Sight } from '#gateway';
-import { usageOf } from '../ending.ts';
+import { isObject, type JsonObject } from '#wire';
+import { heldAgainst, type Offer } from '#gateway';
+import type { Sight } from '#tasks';
+import { usageOf } from '../turn/ending.ts';
 
 const STATES = ['working', 'input_required', 'completed', 'failed', 'cancelled'] as const;
 export type TaskState = (typeof STATES)[number];

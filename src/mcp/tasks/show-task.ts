@@ -1,5 +1,7 @@
-import { costOf, membersOf, RawJsonError, type SeenTask, splice, withMembers } from '#gateway';
-import { withMetaAt } from '../meta.ts';
+import { membersOf, RawJsonError, splice, withMembers } from '#wire';
+import { costOf } from '#gateway';
+import type { SeenTask } from '#tasks';
+import { withMetaAt } from '../wire/meta.ts';
 
 /** What a settled task cost, for the `_meta` of its result. */
 export interface TaskCost {

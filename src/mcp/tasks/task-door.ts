@@ -1,21 +1,10 @@
-import {
-  type Answer,
-  type Config,
-  errorText,
-  GatewayError,
-  ownerOf,
-  parseMessage,
-  pinned,
-  type Pipeline,
-  type RequestMessage,
-  splice,
-  type Task,
-  type Tasks,
-  withMembers,
-} from '#gateway';
-import { runFreeCall } from '../free-call.ts';
-import { ERROR, MODERN, modernStatusOf } from '../revisions.ts';
-import { ownMeta, traceOf, type Knock, type Standalone } from '../standalone.ts';
+import { type Answer, errorText, GatewayError, parseMessage, type RequestMessage, splice, withMembers } from '#wire';
+import type { Config } from '#config';
+import { pinned, type Pipeline } from '#gateway';
+import { ownerOf, type Task, type Tasks } from '#tasks';
+import { runFreeCall } from '../call/free-call.ts';
+import { ERROR, MODERN, modernStatusOf } from '../wire/revisions.ts';
+import { ownMeta, traceOf, type Knock, type Standalone } from '../call/standalone.ts';
 import { atServer } from './ask-of-task.ts';
 import { declaresTasks, TASKS } from './extension.ts';
 import { isEnd } from './read-task.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isStorable } from '#gateway';
+import { isStorable } from '#tasks';
 
 /**
  * The id that a client knows a task by: its server's own, then a mark of the offer. Servers choose their ids without knowing of each other, and with the mark one

@@ -1,4 +1,4 @@
-import { membersOf, parseMessage, type RequestMessage, splice, withMembers } from '#gateway';
+import { membersOf, parseMessage, type RequestMessage, splice, withMembers } from '#wire';
 
 /**
  * A `tools/call` without `params.task`, by which a client of 2025-11-25 asks for a task. Such tasks are not carried, and the protocol says to ignore the parameter then.

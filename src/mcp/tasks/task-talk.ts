@@ -1,16 +1,8 @@
-import {
-  type Conversation,
-  errorText,
-  type Offer,
-  type RequestMessage,
-  resultText,
-  type Send,
-  type Task,
-  type Tasks,
-  type UpstreamFailure,
-} from '#gateway';
-import { ERROR, modernStatusOf } from '../revisions.ts';
-import type { McpTail } from '../turn.ts';
+import { errorText, type RequestMessage, resultText, type UpstreamFailure } from '#wire';
+import type { Conversation, Offer, Send } from '#gateway';
+import type { Task, Tasks } from '#tasks';
+import { ERROR, modernStatusOf } from '../wire/revisions.ts';
+import type { McpTail } from '../turn/turn.ts';
 import { askServer } from './ask-server.ts';
 import { askOfTask, atServer, type AskOfTaskDeps, type ShownTask } from './ask-of-task.ts';
 import { shownTtlMs } from './lifetime.ts';

@@ -1,4 +1,5 @@
-import { GatewayError, type FilePart, type Part, type PartsAsk, type PartsTurn } from '#gateway';
+import { GatewayError } from '#wire';
+import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
 import type { ChatBody, ChatMessage, ContentPart } from '../chat-schema.ts';
 
 const IMAGE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;

@@ -1,4 +1,6 @@
-import { type Call, decodePartsEvents, type Frame, GatewayError, type PartsEnd, type Provider, type SettledFrame, toHttpError } from '#gateway';
+import { GatewayError, toHttpError } from '#wire';
+import type { Frame, SettledFrame } from '#billing/amounts';
+import { type Call, decodePartsEvents, type PartsEnd, type Provider } from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import { createPartsText } from './parts-text.ts';

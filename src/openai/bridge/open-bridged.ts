@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { GatewayError, type JsonLimits } from '#wire';
 import {
   type Call,
   type Caller,
@@ -6,8 +7,6 @@ import {
   type CallRequest,
   type Conversation,
   type Exchange,
-  GatewayError,
-  type JsonLimits,
   type Offer,
   type Pipeline,
   type Provider,

@@ -1,4 +1,4 @@
-import { GatewayError } from '#gateway';
+import { GatewayError } from '#wire';
 import type { ChatBody } from '../chat-schema.ts';
 
 /** Fields that only a chat model can heed, and the values of them that ask for nothing special. Those that merely colour an answer (temperature, seed) are let pass. */

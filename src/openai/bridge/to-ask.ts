@@ -1,14 +1,6 @@
-import {
-  type FilePart,
-  GatewayError,
-  isObject,
-  type JsonLimits,
-  type Part,
-  parseJson,
-  type PartsAsk,
-  type PartsTurn,
-  type Primitive,
-} from '#gateway';
+import { GatewayError, isObject, type JsonLimits, parseJson } from '#wire';
+import type { Primitive } from '#config';
+import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
 import { askedCap } from '../chat-budget.ts';
 import type { ChatBody, ChatMessage, ContentPart } from '../chat-schema.ts';
 

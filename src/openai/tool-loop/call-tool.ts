@@ -1,15 +1,5 @@
-import {
-  decodePartsEvents,
-  GatewayError,
-  type JsonLimits,
-  newCallId,
-  type Part,
-  type PartsEnd,
-  printable,
-  type Pipeline,
-  type Speaker,
-  type AskContext,
-} from '#gateway';
+import { GatewayError, type JsonLimits, printable } from '#wire';
+import { decodePartsEvents, newCallId, type Part, type PartsEnd, type Pipeline, type Speaker, type AskContext } from '#gateway';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { ToolCall } from './model-turn.ts';
 import type { RunTally } from './run-tally.ts';

@@ -1,4 +1,6 @@
-import type { Call, Frame, GatewayError, SettledFrame } from '#gateway';
+import type { GatewayError } from '#wire';
+import type { Frame, SettledFrame } from '#billing/amounts';
+import type { Call } from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
 import { chunksOf } from '../chunks-of.ts';
 

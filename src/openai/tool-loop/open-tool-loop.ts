@@ -1,4 +1,7 @@
-import { type Catalog, type Config, GatewayError, type MicroUsd, type Pipeline, resolveAny, type Runs, type Speaker } from '#gateway';
+import { GatewayError } from '#wire';
+import type { MicroUsd } from '#billing/amounts';
+import type { Config } from '#config';
+import { type Catalog, type Pipeline, resolveAny, type Runs, type Speaker } from '#gateway';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
 import { TOOL_ROUNDS_DEFAULT, type ChatBody, type ChatTool } from '../chat-schema.ts';

@@ -1,4 +1,6 @@
-import { type Catalog, cost, GatewayError, type MicroUsd, type Offer, resolveAny } from '#gateway';
+import { GatewayError } from '#wire';
+import { cost, type MicroUsd } from '#billing/amounts';
+import { type Catalog, type Offer, resolveAny } from '#gateway';
 import { chatBudget, checkFits, toUsage } from '../chat-budget.ts';
 import type { ChatBody } from '../chat-schema.ts';
 import { maxCostOf } from '../max-cost.ts';

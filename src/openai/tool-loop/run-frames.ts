@@ -1,17 +1,7 @@
-import {
-  type AskContext,
-  type Call,
-  type Config,
-  type Frame,
-  GatewayError,
-  type MicroUsd,
-  newCallId,
-  type Pipeline,
-  type Run,
-  type Runs,
-  type Speaker,
-  toGatewayError,
-} from '#gateway';
+import { GatewayError } from '#wire';
+import type { Frame, MicroUsd } from '#billing/amounts';
+import type { Config } from '#config';
+import { type AskContext, type Call, newCallId, type Pipeline, type Run, type Runs, type Speaker, toGatewayError } from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { ReplyAbout } from '../chat-reply.ts';

@@ -1,4 +1,5 @@
-import { toHttpError, type Frame, type GatewayError, type SettledFrame } from '#gateway';
+import { toHttpError, type GatewayError } from '#wire';
+import type { Frame, SettledFrame } from '#billing/amounts';
 import type { ChatTail } from '../chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import type { ChatMessage } from '../chat-schema.ts';

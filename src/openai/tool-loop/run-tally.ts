@@ -1,4 +1,5 @@
-import { formatUsd, toUsdNumber, type Call, type MicroUsd, type SettledFrame, type Settlement } from '#gateway';
+import { formatUsd, toUsdNumber, type MicroUsd, type SettledFrame, type Settlement } from '#billing/amounts';
+import type { Call } from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
 
 /** What the calls of a run used and cost, as they settle. */

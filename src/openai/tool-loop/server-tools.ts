@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { GatewayError, printable, unknownMember } from '#gateway';
+import { GatewayError, printable } from '#wire';
+import { unknownMember } from '#gateway';
 import type { ChatTool } from '../chat-schema.ts';
 
 /** A tool as it is shown to a model. All of it is its server's word. */

@@ -1,4 +1,4 @@
-import type { HttpTarget, Service } from '#gateway/wire';
+import type { HttpTarget, Service } from '#config';
 import { ask, jsonObject, mustSucceed } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 

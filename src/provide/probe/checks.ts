@@ -1,6 +1,6 @@
-import type { ServiceConfig } from '#gateway/wire';
+import type { ServiceConfig } from '#config';
 import type { ProviderConfig } from '../provider-file.ts';
-import type { Wallet } from '../wallet/index.ts';
+import type { Wallet } from '../wallet/wallet.ts';
 import { agentCheck } from './agent.ts';
 import { runCheck, type Check, type CheckResult } from './check.ts';
 import { mediaCheck } from './media.ts';

@@ -1,4 +1,4 @@
-import type { HttpTarget, Service } from '#gateway/wire';
+import type { HttpTarget, Service } from '#config';
 import { ask } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 

@@ -1,4 +1,5 @@
-import { readCapRefusal, type CapField, type CapName, type ModelFacts } from '#gateway/wire';
+import { readCapRefusal, type CapField, type CapName } from '#wire';
+import type { ModelFacts } from '#config';
 import { mustSucceed, wordsOf, type Answer } from './ask.ts';
 import { ProbeFailure } from './check.ts';
 

@@ -1,6 +1,6 @@
 import { credentialHeaders } from '../credential.ts';
 import type { RouterConfig } from '../provider-file.ts';
-import type { Wallet } from '../wallet/index.ts';
+import type { Wallet } from '../wallet/wallet.ts';
 import { ask, mustSucceed, wordsOf } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 import { tunnelCheck } from './tunnel.ts';

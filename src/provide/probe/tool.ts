@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { CommandTarget, HttpTarget, Service } from '#gateway/wire';
+import type { CommandTarget, HttpTarget, Service } from '#config';
 import type { Log } from '../log.ts';
 import { envelope, MODERN } from '../stdio/era.ts';
 import { startServer } from '../stdio/start-server.ts';

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#gateway/wire';
+import { SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
 import { describeFault } from '../connect-fault.ts';
 import { credentialHeaders } from '../credential.ts';
 import type { RouterConfig } from '../provider-file.ts';
 import { tunnelUrl } from '../tunnel-url.ts';
-import type { Wallet } from '../wallet/index.ts';
+import type { Wallet } from '../wallet/wallet.ts';
 import { ask, wordsOf } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { createLines, type CommandTarget } from '#gateway/wire';
+import { createLines } from '#wire';
+import type { CommandTarget } from '#config';
 
 /** Longest message in either direction. */
 export const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { CONSUMER_HEADER } from '#gateway/wire';
+import { CONSUMER_HEADER } from '#network/tunnel';
 import type { Forward } from '../forward.ts';
 import { refuse, sendJson } from '../own-reply.ts';
 import { takeWhole } from '../request-body.ts';

@@ -1,4 +1,4 @@
-import type { CommandTarget } from '#gateway/wire';
+import type { CommandTarget } from '#config';
 import type { Log } from '../log.ts';
 import { startChild, type StopTimes } from './child-process.ts';
 import { CAPABILITIES, envelopeOf } from './era.ts';

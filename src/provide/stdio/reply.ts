@@ -1,5 +1,5 @@
 import type { ServerHttp2Stream } from 'node:http2';
-import type { ProxyFailure } from '#gateway/wire';
+import type { ProxyFailure } from '#network/tunnel';
 import { breakOff, refuse, sendJson } from '../own-reply.ts';
 import { ERROR, errorText } from './json-rpc.ts';
 

@@ -1,4 +1,4 @@
-import { isKey } from '#gateway/wire';
+import { isKey } from '#config';
 import { parseChainId } from './chain-id.ts';
 import { readKeypairFile } from './keypair-file.ts';
 import { evmWallet, parseBase58Keypair, parseByteArray, parseEvmSecret, solanaWallet } from './wallet-keys.ts';

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import { createRunTokens, formatUsd } from '#gateway';
+import { formatUsd } from '#billing';
+import { createRunTokens } from '#auth';
 import { toolToml } from '../../mcp/calls/modern-post.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';

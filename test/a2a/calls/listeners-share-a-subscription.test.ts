@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFanOut } from '../../../src/a2a/fan-out.ts';
+import { createFanOut } from '../../../src/a2a/tasks/fan-out.ts';
 import { UNHURRIED } from '../../support/spine.ts';
 import { LEGACY_RPC, RPC, useCallsWorld } from './support/calls-world.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { TaskKey, WebhookEvent } from '#gateway';
+import type { TaskKey, WebhookEvent } from '#tasks';
 import { createPushRelay } from '../../../src/a2a/push/push-relay.ts';
 
 const KEY: TaskKey = { primitive: 'agent', service: 'acme/agent', taskId: 'task-1' };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { WEBHOOK_BODY_BYTES_MAX } from '#gateway';
+import { WEBHOOK_BODY_BYTES_MAX } from '#tasks';
 import { notificationOf } from '../../../src/a2a/push/notification.ts';
 import type { A2aVersion } from '../../../src/a2a/wire/version.ts';
 import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';

@@ -1,6 +1,10 @@
 import { onTestFinished } from 'vitest';
-import { createGuardedFetch, createServer, createWebhooks, type Caller, type Catalog, type LimitsConfig, type LostDelivery } from '#gateway';
-import type { Ask, Out } from '../../../src/a2a/ask.ts';
+import type { LimitsConfig } from '#config';
+import { createServer, type Caller, type Catalog } from '#gateway';
+import { createGuardedFetch } from '#network';
+import { createWebhooks } from '#tasks';
+import type { LostDelivery } from '../../../src/tasks/webhooks/webhook.ts';
+import type { Ask, Out } from '../../../src/a2a/door/ask.ts';
 import { createPush } from '../../../src/a2a/push/create-push.ts';
 import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-address.ts';
 import { METHODS, type Operation } from '../../../src/a2a/wire/methods.ts';

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLedger, escrowOf, treasuryOf } from '#billing';
-import { createChainRows } from '../../../src/billing/chain/chain-rows.ts';
-import { openChains } from '../../../src/billing/chain/chains.ts';
-import { createWithdrawalRows } from '../../../src/billing/chain/withdrawal-rows.ts';
-import { outgoingOf } from '../../../src/billing/chain/withdrawals.ts';
+import { createChainRows } from '../../../src/chains/chain-rows.ts';
+import { openChains } from '../../../src/chains/chains.ts';
+import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
+import { outgoingOf } from '../../../src/chains/withdrawals.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 
 const NETWORK = 'eip155:1';

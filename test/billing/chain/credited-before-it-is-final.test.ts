@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createDepositRows } from '../../../src/billing/chain/deposit-rows.ts';
-import { createChainRows } from '../../../src/billing/chain/chain-rows.ts';
+import { createDepositRows } from '../../../src/chains/deposit-rows.ts';
+import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { ENGINES, openEngine } from '../../support/engines.ts';
 
 const COUNT = 60;

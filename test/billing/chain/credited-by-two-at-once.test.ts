@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, escrowOf, type Incoming } from '#billing';
-import { createDepositRows, type Deposit, type DepositRows } from '../../../src/billing/chain/deposit-rows.ts';
-import { createDeposits } from '../../../src/billing/chain/deposits.ts';
+import { createLedger, escrowOf } from '#billing';
+import type { Incoming } from '../../../src/chains/chain.ts';
+import { createDepositRows, type Deposit, type DepositRows } from '../../../src/chains/deposit-rows.ts';
+import { createDeposits } from '../../../src/chains/deposits.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 
 const NETWORK = 'eip155:1';

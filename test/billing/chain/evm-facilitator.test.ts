@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Chain, PaymentPayload } from '../../../src/billing/chain/chain.ts';
+import type { Chain, PaymentPayload } from '../../../src/chains/chain.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 
 /*

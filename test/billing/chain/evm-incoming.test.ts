@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Chain, Incoming } from '../../../src/billing/chain/chain.ts';
+import type { Chain, Incoming } from '../../../src/chains/chain.ts';
 import { carryOutCall, deployEvmToken, transferFromCall } from '../../support/chain/evm-token.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Chain, SignedPayment } from '../../../src/billing/chain/chain.ts';
+import type { Chain, SignedPayment } from '../../../src/chains/chain.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 import { startRpcFaultProxy, type RpcFault, type RpcFaultProxy, type RpcRequest } from '../../support/chain/rpc-fault-proxy.ts';
 import { staleEvmNode } from '../../support/chain/stale-evm-node.ts';

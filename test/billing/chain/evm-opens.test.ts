@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEvmChain } from '../../../src/billing/chain/evm/evm-chain.ts';
+import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
 import { deployContract, deployEvmToken } from '../../support/chain/evm-token.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Hex } from 'viem';
-import type { Payout, SignedPayout } from '../../../src/billing/chain/chain.ts';
-import { payoutNonce } from '../../../src/billing/chain/evm/payout.ts';
+import type { Payout, SignedPayout } from '../../../src/chains/chain.ts';
+import { payoutNonce } from '../../../src/chains/evm/payout.ts';
 import { freshKey } from '../../support/chain/evm-token.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 import { startRpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';

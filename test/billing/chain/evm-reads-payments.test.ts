@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import type { PaymentPayload } from '../../../src/billing/chain/chain.ts';
-import { createEvmChain } from '../../../src/billing/chain/evm/evm-chain.ts';
+import type { PaymentPayload } from '../../../src/chains/chain.ts';
+import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
 import { freshKey } from '../../support/chain/evm-token.ts';
 
 /*

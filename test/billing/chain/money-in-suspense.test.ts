@@ -1,7 +1,8 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createLedger, escrowOf, type Incoming, type Ledger } from '#billing';
-import { createDepositRows, type DepositRows } from '../../../src/billing/chain/deposit-rows.ts';
-import { createDeposits, type Deposits } from '../../../src/billing/chain/deposits.ts';
+import { createLedger, escrowOf, type Ledger } from '#billing';
+import type { Incoming } from '../../../src/chains/chain.ts';
+import { createDepositRows, type DepositRows } from '../../../src/chains/deposit-rows.ts';
+import { createDeposits, type Deposits } from '../../../src/chains/deposits.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 
 // What came in by plain transfers of nobody who is known, and who is given it.

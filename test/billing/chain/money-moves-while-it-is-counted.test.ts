@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLedger, MICRO_USD_MAX, treasuryOf } from '#billing';
-import type { Chain } from '../../../src/billing/chain/chain.ts';
-import { createChainRows } from '../../../src/billing/chain/chain-rows.ts';
-import { createTreasury } from '../../../src/billing/chain/treasury.ts';
-import { createWithdrawalRows } from '../../../src/billing/chain/withdrawal-rows.ts';
-import { createWithdrawals, outgoingOf } from '../../../src/billing/chain/withdrawals.ts';
+import type { Chain } from '../../../src/chains/chain.ts';
+import { createChainRows } from '../../../src/chains/chain-rows.ts';
+import { createTreasury } from '../../../src/chains/treasury.ts';
+import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
+import { createWithdrawals, outgoingOf } from '../../../src/chains/withdrawals.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 
 // A treasury of 100 that pays 1 in every block.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLookAfter, lookAfterMs } from '../../../src/billing/chain/look-after.ts';
+import { createLookAfter, lookAfterMs } from '../../../src/chains/look-after.ts';
 
 const row = (id: string) => ({ id, looks: 0, updatedAt: 0 });
 

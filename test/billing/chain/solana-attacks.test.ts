@@ -13,7 +13,7 @@ import {
 import { getApproveInstruction, getCloseAccountInstruction, getSetAuthorityInstruction } from '@solana-program/token';
 import bs58 from 'bs58';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PaymentProblem, type PaymentRequirements, type SignedPayment } from '../../../src/billing/chain/chain.ts';
+import { PaymentProblem, type PaymentRequirements, type SignedPayment } from '../../../src/chains/chain.ts';
 import { ataOf, tokenAccountBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { budget, build, memo, newPayer, pay, plainTransfer, transfer, type BuildOptions, type Payer } from '../../support/chain/solana-wallet.ts';

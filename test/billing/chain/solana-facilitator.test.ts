@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { toFacilitatorSvmSigner } from '@x402/svm';
 import { ExactSvmScheme } from '@x402/svm/exact/facilitator';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Chain, SignedPayment } from '../../../src/billing/chain/chain.ts';
+import type { Chain, SignedPayment } from '../../../src/chains/chain.ts';
 import { DEVNET } from '../../support/chain/solana-accounts.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { newPayer, pay, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';

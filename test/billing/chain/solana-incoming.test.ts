@@ -1,7 +1,7 @@
 import { getApproveInstruction, getMintToInstruction } from '@solana-program/token';
 import type { Address, Instruction } from '@solana/kit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Incoming, IncomingPage } from '../../../src/billing/chain/chain.ts';
+import type { Incoming, IncomingPage } from '../../../src/chains/chain.ts';
 import { ataOf, mintBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { memo, pay, plainTransfer, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Chain, Payout, SignedPayment, SignedPayout } from '../../../src/billing/chain/chain.ts';
+import type { Chain, Payout, SignedPayment, SignedPayout } from '../../../src/chains/chain.ts';
 import { startRpcFaultProxy, type RpcFault, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { newPayer, pay, send, transfer } from '../../support/chain/solana-wallet.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { SignedPayment } from '../../../src/billing/chain/chain.ts';
+import type { SignedPayment } from '../../../src/chains/chain.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { build, budget, memo, pay, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createSolanaChain } from '../../../src/billing/chain/solana/solana-chain.ts';
-import type { ChainSetup } from '../../../src/billing/chain/chain.ts';
+import { createSolanaChain } from '../../../src/chains/solana/solana-chain.ts';
+import type { ChainSetup } from '../../../src/chains/chain.ts';
 import { ataOf, mintBytes, TOKEN_PROGRAM, tokenAccountBytes, USDC } from '../../support/chain/solana-accounts.ts';
 import { setupOf } from '../../support/chain/solana-stage.ts';
 import { startSolanaTwin, type SolanaTwin } from '../../support/chain/solana-twin.ts';

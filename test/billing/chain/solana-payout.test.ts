@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import bs58 from 'bs58';
-import type { SignedPayout } from '../../../src/billing/chain/chain.ts';
+import type { SignedPayout } from '../../../src/chains/chain.ts';
 import { ataOf, tokenAccountBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { newPayer } from '../../support/chain/solana-wallet.ts';

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { escrowOf, PaymentProblem } from '#billing';
+import { escrowOf } from '#billing';
+import { PaymentProblem } from '#chains';
 import { deployEvmToken, HOSTILE_MODES, type HostileMode } from '../../support/chain/evm-token.ts';
 import type { EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorld, type MoneyWorld } from '../../support/chain/money-world.ts';

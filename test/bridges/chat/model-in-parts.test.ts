@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { GatewayError, type PartsAsk, type PartsTurn } from '#gateway';
+import { GatewayError } from '#wire';
+import type { PartsAsk, PartsTurn } from '#gateway';
 import { startProvider, type TestProvider } from '../../support/provider.ts';
 import { startScriptedModel, type ScriptedModel } from './support/scripted-model.ts';
 import { modelToml, UNHURRIED } from './support/toml.ts';

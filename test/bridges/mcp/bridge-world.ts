@@ -1,40 +1,39 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import type { Database } from '#store';
+import { GatewayError } from '#wire';
 import { audit, createBill, createLedger, createPriceBook, createReceiptSigner, escrowOf, parseRates, parseUsd, priceId, treasuryOf } from '#billing';
+import type { Config } from '#config';
 import {
   createArrivals,
-  createCallObserver,
   createCatalog,
   createExecute,
   createFree,
   createHealth,
-  createHttpUpstream,
   createIdempotency,
-  createLocalLimiter,
   createPipeline,
   createRetryBudget,
   createRouter,
   createServer,
-  createSessionStore,
   createToolPins,
-  createUpstream,
   decodePartsEvents,
-  GatewayError,
   NO_PAYMENTS,
-  receiptOfCall,
-  refuseLock,
   toBillable,
   type Call,
   type Caller,
-  type Config,
   type Offer,
   type PartsAsk,
   type PartsEnd,
   type PartsEvent,
 } from '#gateway';
-import type { Database } from '#store';
-import { createMcp } from '../../../src/mcp/index.ts';
+import { createHttpUpstream, createUpstream } from '#network';
+import { createSessionStore } from '#tasks';
+import { createCallObserver } from '#observe';
+import { receiptOfCall } from '#pages';
+import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
+import { refuseLock } from '../../../src/gateway/pipeline.ts';
+import { createMcp } from '../../../src/mcp/create-mcp.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
 import { createLineSpeaker } from './line-speaker.ts';

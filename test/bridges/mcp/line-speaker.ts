@@ -1,18 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import {
-  encodePartsEvent,
-  GatewayError,
-  NO_PREFERENCES,
-  UpstreamFailure,
-  type Catalog,
-  type Part,
-  type PartsAsk,
-  type PartsEnd,
-  type ReplyEnd,
-  type Speaker,
-} from '#gateway';
+import { GatewayError, UpstreamFailure } from '#wire';
+import { encodePartsEvent, NO_PREFERENCES, type Catalog, type Part, type PartsAsk, type PartsEnd, type ReplyEnd, type Speaker } from '#gateway';
 
 /** What a line server is asked: the ask as it was given to the speaker, and the service. */
 export type LineAsk = PartsAsk & { readonly name: string };

@@ -1,24 +1,13 @@
 import { onTestFinished } from 'vitest';
-import { accountTotals, createLedger, createPriceBook, escrowOf, findLocks, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
-import {
-  accountRoutes,
-  adminRoutes,
-  auditRoutes,
-  auditFunds,
-  createConsumerStore,
-  createAdminGuard,
-  createKey,
-  createKeyStore,
-  createKeyUsage,
-  createRateLimiter,
-  createRatePolicies,
-  createServer,
-  localAccount,
-  rateLimitError,
-  type KeyStore,
-  type LimitsConfig,
-} from '#gateway';
 import type { OpenDatabase } from '#store';
+import { accountTotals, createLedger, createPriceBook, escrowOf, findLocks, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
+import type { LimitsConfig } from '#config';
+import { createRateLimiter, createRatePolicies, createServer } from '#gateway';
+import { createConsumerStore, createKeyStore, type KeyStore } from '#auth';
+import { createKey, localAccount } from '#auth/accounts';
+import { accountRoutes, adminRoutes, auditRoutes, auditFunds, createKeyUsage } from '#pages';
+import { createAdminGuard } from '../../../src/auth/admin-key.ts';
+import { rateLimitError } from '../../../src/gateway/limits/rate-headers.ts';
 import { createKeyAuthenticator } from '../auth/key-authenticator.ts';
 import { openTestDatabase } from '../test-database.ts';
 

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createLedger } from '#billing';
 import { DatabaseError, type Database } from '#store';
-import { toHttpError } from '../../../src/gateway/errors-http.ts';
-import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/account/idempotency.ts';
+import { createLedger } from '#billing';
+import { toHttpError } from '../../../src/wire/errors-http.ts';
+import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/idempotency/idempotency.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
 
 const HOUR_MS = 3_600_000;

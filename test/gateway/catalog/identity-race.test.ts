@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 
 test('gateways that start at once in one directory get one identity', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-identity-'));
-  const module = new URL('../../../src/gateway/catalog/identity.ts', import.meta.url).href;
+  const module = new URL('../../../src/auth/identity.ts', import.meta.url).href;
   // Every process waits for a line, so that all of them begin together.
   const program = `
     const { createIdentity } = await import(${JSON.stringify(module)});

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import bs58 from 'bs58';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createIdentity, IdentityError } from '../../../src/gateway/catalog/identity.ts';
+import { createIdentity, IdentityError } from '../../../src/auth/identity.ts';
 
 const SEED = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 

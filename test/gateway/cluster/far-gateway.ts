@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect, createServer, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { createPeerListener, type PeerListener, type PeerListenerOptions } from '../../../src/gateway/cluster/peer-listener.ts';
-import { createPeers, type PeersOptions } from '../../../src/gateway/cluster/peers.ts';
-import { watchEnd } from '../../../src/gateway/tunnel/stream-end.ts';
-import { CONNECTION_HEADER, type Peers } from '../../../src/gateway/tunnel/tunnels.ts';
+import { createPeerListener, type PeerListener, type PeerListenerOptions } from '../../../src/network/cluster/peer-listener.ts';
+import { createPeers, type PeersOptions } from '../../../src/network/cluster/peers.ts';
+import { watchEnd } from '../../../src/network/tunnel/stream-end.ts';
+import { CONNECTION_HEADER, type Peers } from '../../../src/network/tunnel/tunnels.ts';
 
 export const SECRET = Buffer.from('what the gateways of this test share');
 /** The connection that the far gateway holds. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { afterEach, describe, expect, it } from 'vitest';
-import { resetStream, watchEnd } from '../../../src/gateway/tunnel/stream-end.ts';
-import { CONNECTION_HEADER } from '../../../src/gateway/tunnel/tunnels.ts';
+import { resetStream, watchEnd } from '../../../src/network/tunnel/stream-end.ts';
+import { CONNECTION_HEADER } from '../../../src/network/tunnel/tunnels.ts';
 import { closed, CONNECTION, createScene, open, reply } from './far-gateway.ts';
 
 const scene = createScene();

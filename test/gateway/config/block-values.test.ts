@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { BLOCKS } from '../../../src/gateway/config-blocks/blocks.ts';
-import type { ServiceConfig } from '../../../src/gateway/config.ts';
+import { BLOCKS } from '../../../src/config/blocks/blocks.ts';
+import type { ServiceConfig } from '../../../src/config/config.ts';
 import { loadProviderFile } from '../../../src/provide/provider-file.ts';
-import { ConfigError, type ConfigProblem } from '../../../src/gateway/config-problem.ts';
+import { ConfigError, type ConfigProblem } from '../../../src/config/problem.ts';
 import { block, type BlockTable, type Changes } from './load.ts';
 
 interface Case {

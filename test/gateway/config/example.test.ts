@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import type { ConfigProblem } from '../../../src/gateway/config-problem.ts';
-import { loadConfig } from '../../../src/gateway/config-file.ts';
-import { problemsOf } from './load.ts';
 import { readFileSync } from 'node:fs';
+import type { ConfigProblem } from '../../../src/config/problem.ts';
+import { loadConfig } from '../../../src/config/file.ts';
+import { problemsOf } from './load.ts';
 
 const file = fileURLToPath(new URL('../../../examples/tollgate.toml', import.meta.url));
 

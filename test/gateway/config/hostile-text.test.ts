@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ConfigError } from '../../../src/gateway/config-problem.ts';
+import { ConfigError } from '../../../src/config/problem.ts';
 import { damaged, soup, TOML_PIECES } from './damage.ts';
 import { load, modelBlock } from './load.ts';
 

@@ -1,6 +1,6 @@
-import { loadConfig, type LoadOptions } from '../../../src/gateway/config-file.ts';
-import { ConfigError, type ConfigProblem } from '../../../src/gateway/config-problem.ts';
-import type { Config } from '../../../src/gateway/config.ts';
+import { loadConfig, type LoadOptions } from '../../../src/config/file.ts';
+import { ConfigError, type ConfigProblem } from '../../../src/config/problem.ts';
+import type { Config } from '../../../src/config/config.ts';
 
 /** A configuration from text, with an empty environment unless one is given. */
 export function load(text: string, options: Partial<LoadOptions> = {}): Config {

@@ -1,8 +1,8 @@
-import { BLOCKS } from '../../../src/gateway/config-blocks/blocks.ts';
-import { COMMON_OPTIONS } from '../../../src/gateway/config-blocks/block-options.ts';
-import { CHAIN_OPTIONS } from '../../../src/gateway/config-chain-options.ts';
-import type { OptionTable } from '../../../src/gateway/config-option.ts';
-import { OPTIONS } from '../../../src/gateway/config-options.ts';
+import { BLOCKS } from '../../../src/config/blocks/blocks.ts';
+import { COMMON_OPTIONS } from '../../../src/config/blocks/block-options.ts';
+import { CHAIN_OPTIONS } from '../../../src/config/chain-options.ts';
+import type { OptionTable } from '../../../src/config/option.ts';
+import { OPTIONS } from '../../../src/config/options.ts';
 import { ROUTER_OPTIONS } from '../../../src/provide/router-options.ts';
 
 /** All tables of options by what their keys begin with; those that every block has stand once. */

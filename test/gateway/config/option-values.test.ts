@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../../src/gateway/config.ts';
-import { OPTIONS, type OptionKey } from '../../../src/gateway/config-options.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { OPTIONS, type OptionKey } from '../../../src/config/options.ts';
 import { load, problemsOf } from './load.ts';
 
 interface Case {

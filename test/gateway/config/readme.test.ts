@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { loadConfig } from '#gateway';
+import { loadConfig } from '#config';
 import { loadProviderFile } from '../../../src/provide/provider-file.ts';
 
 const blocks = [...readFileSync(new URL('../../../README.md', import.meta.url), 'utf8').matchAll(/^```toml\n([\s\S]*?)^```/gm)].map(

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../../../src/gateway/config-file.ts';
-import { ConfigError } from '../../../src/gateway/config-problem.ts';
+import { loadConfig } from '../../../src/config/file.ts';
+import { ConfigError } from '../../../src/config/problem.ts';
 import { load, problemsOf } from './load.ts';
 
 const BROKEN = `# A file with one mistake of each kind.

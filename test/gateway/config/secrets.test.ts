@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { OPTIONS } from '../../../src/gateway/config-options.ts';
-import { ConfigError } from '../../../src/gateway/config-problem.ts';
+import { OPTIONS } from '../../../src/config/options.ts';
+import { ConfigError } from '../../../src/config/problem.ts';
 import { modelBlock, problemsOf } from './load.ts';
 
 const CANARY = 'canary7f3a';

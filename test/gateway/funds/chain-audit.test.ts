@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import type { ChainBook, Chains } from '#billing';
-import { auditFunds } from '#gateway';
+import type { Chains } from '#chains';
+import { auditFunds } from '#pages';
+import type { ChainBook } from '../../../src/chains/chain-rows.ts';
 
 // What an audit says of a chain that could not be compared now.
 

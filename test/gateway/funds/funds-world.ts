@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import type { PaymentRequirements } from '#billing';
+import type { PaymentRequirements } from '../../../src/chains/chain.ts';
 import { startAnvil, type Anvil } from '../../support/chain/anvil.ts';
 import { deployEvmToken, freshKey, signPayment, type EvmToken } from '../../support/chain/evm-token.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPriceBook, priceId } from '#billing';
-import { createIdentity, createRunTokens } from '#gateway';
+import { createIdentity, createRunTokens } from '#auth';
 import { IDENTITY_SEED } from '../../support/spine.ts';
 import { signInHeaders } from '../../support/wallets.ts';
 import { bearer, openFundsWorld, termsOf, type FundsWorld } from './funds-world.ts';

@@ -57,8 +57,8 @@ const PROBE = `
 import { registerHooks } from 'node:module';
 const loaded = [];
 registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
-const { createApp } = await import(process.argv[1] + '/src/app.ts');
-const { loadConfig } = await import(process.argv[1] + '/src/gateway/config-file.ts');
+const { createApp } = await import(process.argv[1] + '/src/app/app.ts');
+const { loadConfig } = await import(process.argv[1] + '/src/config/file.ts');
 const config = loadConfig({ file: 'x.toml', text: '[sign_in]\\ndomains = ["x.test"]\\n', env: {}, mode: 'production', overrides: { 'server.data_dir': process.argv[2], 'server.port': 0 } });
 const app = await createApp(config, { writeLog() {} });
 await app.listen();
@@ -72,9 +72,9 @@ test('and nothing of the chains or their libraries is loaded', () => {
     const root = resolve(import.meta.dirname, '../../..');
     const output = execFileSync(process.execPath, ['--input-type=module', '-e', PROBE, root, data], { encoding: 'utf8', cwd: root });
     const loaded = JSON.parse(output.trim().split('\n').at(-1)!) as string[];
-    expect(loaded.some((url) => url.endsWith('/src/app-payments.ts'))).toBe(true);
+    expect(loaded.some((url) => url.endsWith('/src/app/payments.ts'))).toBe(true);
     expect(
-      loaded.filter((url) => /node_modules\/(@x402|@solana|@solana-program)\/|billing\/chain\/(chains|evm|solana)|src\/provide\//.test(url)),
+      loaded.filter((url) => /node_modules\/(@x402|@solana|@solana-program)\/|src\/chains\/(chains\.ts|evm|solana)|src\/provide\//.test(url)),
     ).toEqual([]);
   } finally {
     rmSync(data, { recursive: true });

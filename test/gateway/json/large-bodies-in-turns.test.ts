@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseJson, readJson, readJsonText } from '../../../src/gateway/json-guard.ts';
+import { parseJson, readJson, readJsonText } from '../../../src/wire/json-guard.ts';
 
 const MIB = 1024 * 1024;
 const LIMITS = { jsonDepthMax: 64, jsonKeysMax: 10_000 };

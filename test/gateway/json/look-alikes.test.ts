@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { actedOn, findLookAlike, foldName, lookAlikeAt } from '#gateway';
+import { actedOn, foldName, lookAlikeAt } from '#wire';
+import { findLookAlike } from '../../../src/wire/json/look-alikes.ts';
 import { spellingsOf } from '../../support/spellings.ts';
 
 const NAMES = ['max_tokens', 'model', 'stream_options', 'taskId', 'messageId', '_meta', 'requestState', 'jsonrpc', 'io.example/task-key', 'n', 'id'];

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { membersOf, RawJsonError, removeMember, setMember, splice, withMembers, type Edit } from '../../../src/gateway/json/raw-json.ts';
+import { membersOf, removeMember, setMember, splice, withMembers, type Edit } from '../../../src/wire/json/raw-json.ts';
+import { RawJsonError } from '../../../src/wire/json/json-scan.ts';
 import { entriesOf, key, object, space, value } from './json-text.ts';
 
 const numRuns = process.env['TOLLGATE_DEEP'] === '1' ? 100_000 : 2_000;

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { elementsOf, membersOf, RawJsonError, removeMember, setMember, splice, withMembers } from '../../../src/gateway/json/raw-json.ts';
+import { elementsOf, membersOf, removeMember, setMember, splice, withMembers } from '../../../src/wire/json/raw-json.ts';
+import { RawJsonError } from '../../../src/wire/json/json-scan.ts';
 import { entriesOf, LONE_BACKSLASH, object } from './json-text.ts';
 
 const numRuns = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 5_000;

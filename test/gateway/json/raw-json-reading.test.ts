@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { elementsOf, membersOf, RawJsonError } from '../../../src/gateway/json/raw-json.ts';
+import { elementsOf, membersOf } from '../../../src/wire/json/raw-json.ts';
+import { RawJsonError } from '../../../src/wire/json/json-scan.ts';
 import { entriesOf, object, space, value } from './json-text.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { jsonText, parseJson } from '#gateway';
+import { jsonText, parseJson } from '#wire';
 
 const LIMITS = { jsonDepthMax: 64, jsonKeysMax: 1_000_000 };
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { toHttpError } from '../../../src/gateway/errors-http.ts';
+import { toHttpError } from '../../../src/wire/errors-http.ts';
 import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
 import { createRatePolicies, rateHeaders, rateLimitError } from '../../../src/gateway/limits/rate-headers.ts';
-import type { CallerKey, LimitsConfig } from '../../../src/gateway/index.ts';
+import type { CallerKey } from '../../../src/gateway/call.ts';
+import type { LimitsConfig } from '../../../src/config/config.ts';
 
 const policy = { requestsPerMinute: 60, burst: 0, tokensPerMinute: 1_000 };
 

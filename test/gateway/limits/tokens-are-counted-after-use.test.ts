@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createLocalLimiter, spendTokens } from '#gateway';
+import { spendTokens } from '#gateway';
+import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
 
 const policy = { requestsPerMinute: 1000, burst: 0, tokensPerMinute: 600 };
 const one = { requests: 1, tokens: 1 };

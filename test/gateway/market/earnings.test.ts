@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { audit, createLedger, createPriceBook, earningsOf, escrowOf, parseRates, priceId, treasuryOf, type Ledger } from '#billing';
 import type { OpenDatabase } from '#store';
-import { createEarnings, type EarningsEntry } from '../../../src/gateway/market/earnings.ts';
+import { audit, createLedger, createPriceBook, earningsOf, escrowOf, parseRates, priceId, treasuryOf, type Ledger } from '#billing';
+import { createEarnings, type EarningsEntry } from '../../../src/pages/market/earnings.ts';
 import { seeded } from '../routing/offers.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 

@@ -3,11 +3,11 @@ import { onTestFinished } from 'vitest';
 import { priceId, parseRates } from '#billing';
 import type { Offer } from '../../../src/gateway/call.ts';
 import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
-import { marketRoutes, type MarketDeps } from '../../../src/gateway/market/market-routes.ts';
-import type { Location } from '../../../src/gateway/registry/registry.ts';
+import { marketRoutes, type MarketDeps } from '../../../src/pages/market/market-routes.ts';
+import type { Location } from '../../../src/network/registry/registry.ts';
 import { createHealth } from '../../../src/gateway/routing/health.ts';
-import { toHttpError } from '../../../src/gateway/errors-http.ts';
-import { GatewayError } from '../../../src/gateway/errors.ts';
+import { toHttpError } from '../../../src/wire/errors-http.ts';
+import { GatewayError } from '../../../src/wire/errors.ts';
 import { clock, offer } from '../routing/offers.ts';
 
 export const LISTED_AT = Date.parse('2026-01-02T03:04:05.678Z');

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
-import { providerDetailSchema, providerSchema, serviceSchema } from '../../../src/gateway/market/market-schema.ts';
+import { providerDetailSchema, providerSchema, serviceSchema } from '../../../src/pages/market/market-schema.ts';
 import { offer, startMarket, tunnelled, variants } from './market-world.ts';
 
 /** The schema with every object closed: a field that is shown and not described is found. */

@@ -1,8 +1,8 @@
 import { inject, onTestFinished } from 'vitest';
-import type { ModelService } from '../../../src/gateway/config.ts';
-import { offerOfTunnel } from '../../../src/gateway/catalog/offers.ts';
-import type { Connection } from '../../../src/gateway/registry/registry.ts';
 import { openDatabase } from '#store';
+import type { ModelService } from '../../../src/config/config.ts';
+import { offerOfTunnel } from '../../../src/network/registry/offer-of-tunnel.ts';
+import type { Connection } from '../../../src/network/registry/registry.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { evmWallet, SIGN_IN_TOML, signInHeaders, solanaWallet, type TestWallet } from '../../support/wallets.ts';

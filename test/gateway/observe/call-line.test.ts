@@ -1,5 +1,6 @@
-import { createCallLog, createCallObserver, createLogger, GatewayError, UpstreamFailure } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError, UpstreamFailure } from '#wire';
+import { createCallLog, createCallObserver, createLogger } from '#observe';
 import { exampleCall, exampleOffer, logConfig, settledBy } from './example-call.ts';
 
 function capture(now = () => 1_250) {

@@ -1,5 +1,6 @@
 import type { EndFrame, Resolution } from '#billing';
-import type { Call, Config, Offer } from '#gateway';
+import type { Config } from '#config';
+import type { Call, Offer } from '#gateway';
 
 /** An offer as the catalogue makes them. */
 export function exampleOffer(service = 'demo/sage', provider = 'Demo'): Offer {

@@ -1,4 +1,5 @@
-import type { ConcludedCall, Task } from '#gateway';
+import type { Task } from '#tasks';
+import type { ConcludedCall } from '../../../src/tasks/task-sink.ts';
 
 export function exampleTask(changes: Partial<Task> = {}): Task {
   return {

@@ -1,16 +1,8 @@
-import type { EndFrame, Frame } from '#billing';
-import {
-  createCallLog,
-  createCallObserver,
-  createFree,
-  createLogger,
-  createMetrics,
-  GatewayError,
-  OWN_ACCOUNT,
-  type Call,
-  type Caller,
-} from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError } from '#wire';
+import type { EndFrame, Frame } from '#billing';
+import { createFree, OWN_ACCOUNT, type Call, type Caller } from '#gateway';
+import { createCallLog, createCallObserver, createLogger, createMetrics } from '#observe';
 import { answeredBy, exampleToolCall, exampleTools, logConfig } from './example-call.ts';
 
 const OFFER = exampleTools();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMetrics, type FundFigures } from '#gateway';
+import { createMetrics, type FundFigures } from '#observe';
 
 const BASE = 'eip155:8453';
 const FIGURES: FundFigures = {

@@ -1,6 +1,7 @@
 import Fastify from 'fastify';
-import { healthRoutes, type Readiness } from '#gateway';
 import { afterEach, describe, expect, it } from 'vitest';
+import { healthRoutes } from '#observe';
+import type { Readiness } from '../../../src/observe/health.ts';
 
 let close = async (): Promise<void> => {};
 afterEach(() => close());

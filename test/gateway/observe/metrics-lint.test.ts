@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { createCallObserver, createMergedMetrics, createMetrics } from '#gateway';
+import { createCallObserver, createMergedMetrics, createMetrics } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
 
 // What `promtool check metrics` asks of names, types and help texts. Where it is installed it is asked itself.

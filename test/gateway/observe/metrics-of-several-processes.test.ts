@@ -1,5 +1,6 @@
-import { createCallObserver, createMergedMetrics, createMetrics, type McpCounts, type MetricSnapshot } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { createCallObserver, createMergedMetrics, createMetrics, type MetricSnapshot } from '#observe';
+import type { McpCounts } from '../../../src/observe/mcp-metrics.ts';
 import { answeredBy, exampleToolCall, exampleTools, settledBy } from './example-call.ts';
 
 const SERVICE = 'gen_ai_request_model="demo/weather",gen_ai_provider_name="Demo"';

@@ -1,6 +1,7 @@
 import Fastify from 'fastify';
-import { countAnswers, createCallObserver, createMetrics, GatewayError, metricsRoutes, UpstreamFailure } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError, UpstreamFailure } from '#wire';
+import { countAnswers, createCallObserver, createMetrics, metricsRoutes } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
 
 const LABELS = 'gen_ai_operation_name="chat",gen_ai_request_model="demo/sage",gen_ai_provider_name="Demo"';

@@ -1,6 +1,8 @@
-import { parseRates } from '#billing';
-import { createCallLog, createCallObserver, createLogger, GatewayError, UpstreamFailure, type LoggerOptions } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError, UpstreamFailure } from '#wire';
+import { parseRates } from '#billing';
+import { createCallLog, createCallObserver, createLogger } from '#observe';
+import type { LoggerOptions } from '../../../src/observe/logger.ts';
 import { exampleCall, exampleOffer, logConfig } from './example-call.ts';
 
 const CANARY = 'canary9Zx7Qw3Tr5Yu1';

@@ -1,5 +1,5 @@
-import { createLogger, createTaskLog } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { createLogger, createTaskLog } from '#observe';
 import { concludedCall, exampleTask } from './example-task.ts';
 import { logConfig } from './example-call.ts';
 

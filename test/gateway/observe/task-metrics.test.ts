@@ -1,5 +1,6 @@
-import { createCallObserver, createMetrics, type Offer } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import type { Offer } from '#gateway';
+import { createCallObserver, createMetrics } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
 import { concludedCall, exampleTask } from './example-task.ts';
 

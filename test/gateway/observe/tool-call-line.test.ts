@@ -1,5 +1,5 @@
-import { createCallLog, createCallObserver, createLogger } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { createCallLog, createCallObserver, createLogger } from '#observe';
 import { answeredBy, exampleToolCall, exampleTools, logConfig, settledBy } from './example-call.ts';
 
 const OFFER = exampleTools();

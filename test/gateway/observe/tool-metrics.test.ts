@@ -1,5 +1,7 @@
-import { createCallObserver, createMetrics, GatewayError, UpstreamFailure, type CallObserver, type Offer } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError, UpstreamFailure } from '#wire';
+import type { CallObserver, Offer } from '#gateway';
+import { createCallObserver, createMetrics } from '#observe';
 import { answeredBy, exampleToolCall, exampleTools, settledBy } from './example-call.ts';
 
 const SERVICE = 'gen_ai_request_model="demo/weather",gen_ai_provider_name="Demo"';

@@ -1,5 +1,7 @@
-import { createCallObserver, createTracer, GatewayError, type Call } from '#gateway';
 import { describe, expect, it } from 'vitest';
+import { GatewayError } from '#wire';
+import type { Call } from '#gateway';
+import { createCallObserver, createTracer } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
 import { attribute, attributesOf, spansOf, startReceiver } from './otlp-receiver.ts';
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { GatewayError, paymentHeader, paymentKey, paymentOf, readPayment } from '#gateway';
+import { GatewayError } from '#wire';
+import { paymentHeader, paymentKey, paymentOf, readPayment } from '#gateway';
 import { payWith, toHeader } from '../../support/paper-chain.ts';
 
 const PAYMENT = payWith({ wallet: 'w', nonce: 'n' });

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { EXAMPLE_MODEL, referenceRoutes } from '#gateway';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EXAMPLE_MODEL, referenceRoutes } from '#pages';
 
 interface Document {
   readonly paths: Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readRegistration, RegistrationError, toRegistrationDocument } from '../../../src/gateway/registry/document.ts';
+import { readRegistration, RegistrationError, toRegistrationDocument } from '../../../src/network/registry/document.ts';
 import { loadProviderText } from '../../provide/load.ts';
 import { damaged, JSON_PIECES, soup } from '../config/damage.ts';
 import { block } from '../config/load.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readRegistration, RegistrationError } from '../../../src/gateway/registry/document.ts';
-import type { RegistrationProblem } from '../../../src/gateway/tunnel/wire.ts';
+import { readRegistration, RegistrationError } from '../../../src/network/registry/document.ts';
+import type { RegistrationProblem } from '../../../src/network/tunnel/wire.ts';
 
 const MODEL = {
   name: 'acme/small',

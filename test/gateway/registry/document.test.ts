@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { ServiceConfig } from '../../../src/gateway/config.ts';
-import { readRegistration, toRegistrationDocument } from '../../../src/gateway/registry/document.ts';
+import type { ServiceConfig } from '../../../src/config/config.ts';
+import { readRegistration, toRegistrationDocument } from '../../../src/network/registry/document.ts';
 import { loadProviderText } from '../../provide/load.ts';
 import { block } from '../config/load.ts';
 

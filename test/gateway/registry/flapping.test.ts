@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { seeded } from '../routing/offers.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { connectionOf, listed, model, startNode, until } from './registry-world.ts';
-import type { Connection } from '../../../src/gateway/registry/registry.ts';
+import type { Connection } from '../../../src/network/registry/registry.ts';
 
 const PROVIDERS = 200;
 const FLAPPING_MS = process.env['TOLLGATE_DEEP'] === '1' ? 60_000 : 3_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createPresence } from '../../../src/gateway/registry/presence.ts';
-import type { PresenceRow } from '../../../src/gateway/registry/presence-row.ts';
+import { createPresence } from '../../../src/network/registry/presence.ts';
+import type { PresenceRow } from '../../../src/network/registry/presence-row.ts';
 
 const row = (fields: Partial<PresenceRow>): PresenceRow => ({
   provider: 'p',

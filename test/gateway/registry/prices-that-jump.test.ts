@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Service } from '../../../src/gateway/config.ts';
-import { RegistrationError } from '../../../src/gateway/registry/document.ts';
+import type { Service } from '../../../src/config/config.ts';
+import { RegistrationError } from '../../../src/network/registry/document.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { joined, model, startNode, until } from './registry-world.ts';
 

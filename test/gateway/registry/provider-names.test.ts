@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RegistrationError } from '../../../src/gateway/registry/document.ts';
+import { RegistrationError } from '../../../src/network/registry/document.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { connectionOf, joined, listed, model, startNode, until } from './registry-world.ts';
 

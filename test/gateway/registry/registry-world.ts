@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest';
-import { parseRates } from '#billing';
 import { DatabaseError, type Database } from '#store';
+import { parseRates } from '#billing';
 import { createCatalog, type Catalog } from '../../../src/gateway/catalog/catalog.ts';
-import type { ModelService } from '../../../src/gateway/config.ts';
-import { createRegistry, type RegistryOptions } from '../../../src/gateway/registry/create-registry.ts';
-import type { Connection, Registry } from '../../../src/gateway/registry/registry.ts';
+import type { ModelService } from '../../../src/config/config.ts';
+import { createRegistry, type RegistryOptions } from '../../../src/network/registry/create-registry.ts';
+import type { Connection, Registry } from '../../../src/network/registry/registry.ts';
 
 /** One gateway's registry on a database, with what it told. */
 export interface TestNode {

@@ -5,7 +5,7 @@ import { openDatabase } from '#store';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { joined, startNode } from './registry-world.ts';
 
-const BUMP = readFileSync(new URL('../../../src/gateway/registry/sql/pg-bump-clock.sql', import.meta.url), 'utf8');
+const BUMP = readFileSync(new URL('../../../src/network/registry/sql/pg-bump-clock.sql', import.meta.url), 'utf8');
 
 test('a gateway that freezes in the middle of a change does not hold the others up for long', async () => {
   const fresh = await freshDatabase(inject('postgresUrl'));

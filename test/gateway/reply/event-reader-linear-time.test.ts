@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEventReader, EventError } from '../../../src/gateway/reply/event-reader.ts';
+import { createEventReader, EventError } from '../../../src/wire/reply/event-reader.ts';
 
 const MIB = 1024 * 1024;
 const TOTAL = 4 * MIB;

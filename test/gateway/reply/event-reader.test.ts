@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createEventReader, EventError, eventText, type SseEvent } from '../../../src/gateway/reply/event-reader.ts';
+import { createEventReader, EventError, eventText, type SseEvent } from '../../../src/wire/reply/event-reader.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 

@@ -1,5 +1,6 @@
 import { parseRates, priceId } from '#billing';
-import type { Offer, Primitive } from '../../../src/gateway/call.ts';
+import type { Offer } from '../../../src/gateway/call.ts';
+import type { Primitive } from '../../../src/config/primitive.ts';
 
 interface OfferFacts {
   readonly provider: string;

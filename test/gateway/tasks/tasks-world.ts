@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
-import { audit, createConclude, createLedger, createPriceBook, earningsOf, escrowOf, priceId, treasuryOf, type Ledger } from '#billing';
 import type { Database } from '#store';
-import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/gateway/tasks/create-tasks.ts';
-import type { ConcludedCall } from '../../../src/gateway/tasks/task-sink.ts';
-import type { NewTask, Sight, Task, TaskCall, TaskKey, TaskOwner } from '../../../src/gateway/tasks/task.ts';
+import { audit, createConclude, createLedger, createPriceBook, earningsOf, escrowOf, priceId, treasuryOf, type Ledger } from '#billing';
+import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/tasks/create-tasks.ts';
+import type { ConcludedCall } from '../../../src/tasks/task-sink.ts';
+import type { NewTask, Sight, Task, TaskCall, TaskKey, TaskOwner } from '../../../src/tasks/task.ts';
 import { openEngine, type EngineName } from '../../support/engines.ts';
 
 export const MINUTE_MS = 60_000;

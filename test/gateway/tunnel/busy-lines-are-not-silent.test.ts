@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { keepAlive } from '../../../src/gateway/tunnel/keep-alive.ts';
+import { keepAlive } from '../../../src/network/tunnel/keep-alive.ts';
 
 // What a socket counts, set by the test: a slow line cannot be had on loopback.
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { createPeerListener } from '../../../src/gateway/cluster/peer-listener.ts';
-import { createPeers } from '../../../src/gateway/cluster/peers.ts';
-import type { Location } from '../../../src/gateway/registry/registry.ts';
-import { createTunnelUpstream } from '../../../src/gateway/upstream/tunnel-upstream.ts';
+import { createPeerListener } from '../../../src/network/cluster/peer-listener.ts';
+import { createPeers } from '../../../src/network/cluster/peers.ts';
+import type { Location } from '../../../src/network/registry/registry.ts';
+import { createTunnelUpstream } from '../../../src/network/upstream/tunnel-upstream.ts';
 import { startWorld, textOf, type World } from './tunnel-world.ts';
 
 /** An upstream of another gateway that reaches the tunnels of `world` over the network. */

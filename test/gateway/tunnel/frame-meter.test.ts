@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFrameBudget, createFrameMeter } from '../../../src/gateway/tunnel/frame-meter.ts';
+import { createFrameBudget, createFrameMeter } from '../../../src/network/tunnel/frame-meter.ts';
 
 const frame = (type: number, length: number) =>
   Buffer.concat([Buffer.from([length >> 16, (length >> 8) & 255, length & 255, type, 0, 0, 0, 0, 1]), Buffer.alloc(length)]);

@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { expect, test } from 'vitest';
-import { UpstreamFailure } from '#gateway';
+import { UpstreamFailure } from '#wire';
 import { solanaWallet } from '../../support/wallets.ts';
 import { restOf, startWorld, textOf, until } from './tunnel-world.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { createSocketStream, SOCKET_OPTIONS } from '../../../src/gateway/tunnel/socket-stream.ts';
+import { createSocketStream, SOCKET_OPTIONS } from '../../../src/network/tunnel/socket-stream.ts';
 import { until } from './tunnel-world.ts';
 
 const PING = Buffer.concat([Buffer.from([0x89, 0x80 | 125, 0, 0, 0, 0]), Buffer.alloc(125, 'a')]);

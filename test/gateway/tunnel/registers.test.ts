@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { registrationText } from '../../../src/gateway/tunnel/wire.ts';
 import { createHash } from 'node:crypto';
+import { registrationText } from '../../../src/network/tunnel/wire.ts';
 import { dialPeer, documentOf } from '../../support/tunnel-peer.ts';
 import { DOMAIN, evmWallet, solanaWallet } from '../../support/wallets.ts';
 import { startWorld, textOf } from './tunnel-world.ts';

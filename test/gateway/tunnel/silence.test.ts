@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { UpstreamFailure } from '#gateway';
+import { UpstreamFailure } from '#wire';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { dialPeer, documentOf, type TunnelPeerOptions } from '../../support/tunnel-peer.ts';
 import { solanaWallet } from '../../support/wallets.ts';

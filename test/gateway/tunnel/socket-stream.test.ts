@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { createSocketStream, type SocketStream } from '../../../src/gateway/tunnel/socket-stream.ts';
+import { createSocketStream, type SocketStream } from '../../../src/network/tunnel/socket-stream.ts';
 import { until } from './tunnel-world.ts';
 
 const KIB = 1024;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { UpstreamFailure } from '#gateway';
+import { UpstreamFailure } from '#wire';
 import { restOf, startWorld } from './tunnel-world.ts';
 
 test('a reply whose head does not come in time', async () => {

@@ -1,22 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import {
-  createAttempts,
-  createAuthenticator,
-  createCatalog,
-  createIdentity,
-  createKeyStore,
-  createServer,
-  createSignIn,
-  type Catalog,
-  type KeyStore,
-} from '#gateway';
-import type { Authenticator, Caller, NewKeyFields, Registry, TunnelEndpoint, TunnelObserver, Tunnels, UpstreamRequest } from '#gateway';
-import { createRegistry } from '../../../src/gateway/registry/create-registry.ts';
-import { createTunnels, type TunnelsLimits } from '../../../src/gateway/tunnel/create-tunnels.ts';
-import { createTunnelUpstream, type TunnelUpstreamOptions } from '../../../src/gateway/upstream/tunnel-upstream.ts';
-import type { UpstreamExchange, UpstreamOf, UpstreamReply } from '../../../src/gateway/upstream/upstream.ts';
+import { createCatalog, createServer, type Catalog, type Caller, type TunnelEndpoint, type UpstreamRequest } from '#gateway';
+import { createAttempts, createAuthenticator, createIdentity, createKeyStore, createSignIn, type KeyStore } from '#auth';
+import type { NewKeyFields } from '#auth/keys';
+import type { Registry, TunnelObserver, Tunnels } from '#network';
+import type { Authenticator } from '../../../src/auth/authenticator.ts';
+import { createRegistry } from '../../../src/network/registry/create-registry.ts';
+import { createTunnels, type TunnelsLimits } from '../../../src/network/tunnel/create-tunnels.ts';
+import { createTunnelUpstream, type TunnelUpstreamOptions } from '../../../src/network/upstream/tunnel-upstream.ts';
+import type { UpstreamExchange, UpstreamOf, UpstreamReply } from '../../../src/gateway/upstream.ts';
 import { documentOf, dialPeer, type TunnelPeer, type TunnelPeerOptions } from '../../support/tunnel-peer.ts';
 import { DOMAIN, solanaWallet } from '../../support/wallets.ts';
 import { openTestDatabase } from '../test-database.ts';

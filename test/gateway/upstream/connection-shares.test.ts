@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { UpstreamFailure } from '#gateway';
-import { createConnectionShares, type Entry } from '../../../src/gateway/upstream/connection-shares.ts';
+import type { UpstreamFailure } from '#wire';
+import { createConnectionShares, type Entry } from '../../../src/network/upstream/connection-shares.ts';
 
 afterEach(() => void vi.useRealTimers());
 

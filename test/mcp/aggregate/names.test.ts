@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { exposedName, exposedNames, prefixOf, splitName } from '../../../src/mcp/aggregate/names.ts';
 import { createHash } from 'node:crypto';
-import { distinct, slugOf } from '../../../src/mcp/aggregate/slugs.ts';
-import { createTables } from '../../../src/mcp/aggregate/tables.ts';
+import { exposedName, exposedNames, prefixOf, splitName } from '../../../src/mcp/own/aggregate/names.ts';
+import { distinct, slugOf } from '../../../src/mcp/own/aggregate/slugs.ts';
+import { createTables } from '../../../src/mcp/own/aggregate/tables.ts';
 import { mergeListings } from '../../../src/mcp/catalogue/merge-listings.ts';
 import { toolOffer } from '../catalogue/catalogue-world.ts';
-import { exposeUri, splitUri } from '../../../src/mcp/aggregate/uris.ts';
+import { exposeUri, splitUri } from '../../../src/mcp/own/aggregate/uris.ts';
 
 const service = fc.oneof(
   fc.stringMatching(/^[A-Za-z0-9._:-]{1,20}(\/[A-Za-z0-9._:-]{1,40}){0,3}$/),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ANYONE, keyFor, namesIn, request, resultOf, startAggregate } from './aggregate-world.ts';
-import { prefixOf } from '../../../src/mcp/aggregate/names.ts';
-import type { Resolution } from '../../../src/mcp/aggregate/resolve.ts';
+import { prefixOf } from '../../../src/mcp/own/aggregate/names.ts';
+import type { Resolution } from '../../../src/mcp/own/aggregate/resolve.ts';
 
 const SERVICES = {
   'acme/files': {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toClientText } from '../../../src/mcp/aggregate/to-client.ts';
+import { toClientText } from '../../../src/mcp/own/aggregate/to-client.ts';
 
 const sees = (text: string) => toClientText(text, 'acme--fs');
 const result = (body: string) => `{"jsonrpc":"2.0","id":1,"result":${body}}`;

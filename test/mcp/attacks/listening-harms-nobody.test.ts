@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { createListenPlaces } from '#gateway';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
-import { boundedListens } from '../../../src/mcp/bounded-listens.ts';
-import { createListenPlaces } from '#gateway';
+import { boundedListens } from '../../../src/mcp/call/bounded-listens.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 
 const LISTEN = { notifications: { toolsListChanged: true } };

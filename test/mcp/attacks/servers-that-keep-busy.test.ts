@@ -2,11 +2,12 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { UpstreamFailure, type Offer, type Send } from '#gateway';
-import { createHeldCalls } from '../../../src/mcp/held-calls.ts';
-import { createQuestions } from '../../../src/mcp/legs/modern-to-legacy/questions.ts';
-import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
-import { createServers } from '../../../src/mcp/servers.ts';
+import { UpstreamFailure } from '#wire';
+import type { Offer, Send } from '#gateway';
+import { createHeldCalls } from '../../../src/mcp/servers/held-calls.ts';
+import { createQuestions } from '../../../src/mcp/servers/legs/modern-to-legacy/questions.ts';
+import { parseMessage, type RequestMessage } from '../../../src/wire/json/message.ts';
+import { createServers } from '../../../src/mcp/servers/servers.ts';
 import { startSpine } from '../../support/spine.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { createSeals } from '../../../src/gateway/seal.ts';
-import { startRawMcp } from '../../support/raw-mcp.ts';
-import { startSpine } from '../../support/spine.ts';
-import { callTool, toolToml } from './modern-post.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createSeals } from '../../../src/wire/seal.ts';
+import { startRawMcp } from '../../support/raw-mcp.ts';
+import { startSpine } from '../../support/spine.ts';
+import { callTool, toolToml } from './modern-post.ts';
 
 const ASKS = '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{}}},"requestState":"s"}';
 const DONE = '{"resultType":"complete","content":[]}';

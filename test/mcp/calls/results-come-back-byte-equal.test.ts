@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { wellFormedText } from '../../../src/gateway/json/well-formed.ts';
+import { wellFormedText } from '../../../src/wire/json/well-formed.ts';
 import { object, value } from '../../gateway/json/json-text.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
 

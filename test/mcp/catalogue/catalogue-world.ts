@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { onTestFinished } from 'vitest';
-import { createCatalog, createToolPins, type Catalog, type Offer } from '#gateway';
 import type { Database } from '#store';
+import { createCatalog, createToolPins, type Catalog, type Offer } from '#gateway';
 import type { FetchDeps } from '../../../src/mcp/catalogue/fetch-lists.ts';
 import { createToolCatalogue, type Change, type ToolCatalogue, type ToolCatalogueOptions } from '../../../src/mcp/catalogue/tool-catalogue.ts';
-import { parseMessage } from '../../../src/gateway/json-rpc/message.ts';
-import { META, MODERN } from '../../../src/mcp/revisions.ts';
+import { parseMessage } from '../../../src/wire/json/message.ts';
+import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { openEngine } from '../../support/engines.ts';
 import { clock, offer, seeded } from '../../gateway/routing/offers.ts';
 

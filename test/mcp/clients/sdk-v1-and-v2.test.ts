@@ -5,7 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CreateMessageRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exposedName } from '../../../src/mcp/aggregate/names.ts';
+import { exposedName } from '../../../src/mcp/own/aggregate/names.ts';
 import { startRealServers, type RealServers } from './real-servers.ts';
 
 let world: RealServers;

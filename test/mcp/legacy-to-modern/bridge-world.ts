@@ -2,16 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { audit, createBill, createLedger, createPriceBook, escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
 import {
-  createCallObserver,
   createExecute,
   createFree,
   createHealth,
-  createHttpUpstream,
   createRetryBudget,
   createRouter,
-  createUpstream,
   newCallId,
-  refuseLock,
   toBillable,
   type Call,
   type Caller,
@@ -19,13 +15,16 @@ import {
   type Offer,
   type ReplyEnd,
 } from '#gateway';
-import { createClientRequests, type ClientRequests } from '../../../src/mcp/client-requests.ts';
-import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/legs/legacy-to-modern.ts';
-import { initializeResult } from '../../../src/mcp/legs/legacy-to-modern/initialize-result.ts';
-import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
-import { createServers } from '../../../src/mcp/servers.ts';
-import type { LegacySession } from '../../../src/mcp/session.ts';
-import type { McpTail, Place, Turn } from '../../../src/mcp/turn.ts';
+import { createHttpUpstream, createUpstream } from '#network';
+import { createCallObserver } from '#observe';
+import { refuseLock } from '../../../src/gateway/pipeline.ts';
+import { createClientRequests, type ClientRequests } from '../../../src/mcp/turn/client-requests.ts';
+import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/servers/legs/legacy-to-modern.ts';
+import { initializeResult } from '../../../src/mcp/servers/legs/legacy-to-modern/initialize-result.ts';
+import { parseMessage, type RequestMessage } from '../../../src/wire/json/message.ts';
+import { createServers } from '../../../src/mcp/servers/servers.ts';
+import type { LegacySession } from '../../../src/mcp/turn/session.ts';
+import type { McpTail, Place, Turn } from '../../../src/mcp/turn/turn.ts';
 import { openEngine } from '../../support/engines.ts';
 
 /** The bridge in front of one modern server, with real billing, real execution and real sockets behind it. */

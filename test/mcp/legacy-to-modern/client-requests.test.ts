@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { createClientRequests, NoAnswer } from '../../../src/mcp/client-requests.ts';
-import { parseMessage, type ResponseMessage } from '../../../src/gateway/json-rpc/message.ts';
+import { createClientRequests, NoAnswer } from '../../../src/mcp/turn/client-requests.ts';
+import { parseMessage, type ResponseMessage } from '../../../src/wire/json/message.ts';
 
 const response = (id: unknown, rest: object = { result: {} }) => parseMessage(JSON.stringify({ jsonrpc: '2.0', id, ...rest })) as ResponseMessage;
 const signal = new AbortController().signal;

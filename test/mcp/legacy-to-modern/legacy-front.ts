@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node';
 import { onTestFinished } from 'vitest';
-import { eventText } from '../../../src/gateway/reply/event-reader.ts';
-import { parseMessage, resultText, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
-import type { LegacySession } from '../../../src/mcp/session.ts';
+import { eventText } from '../../../src/wire/reply/event-reader.ts';
+import { parseMessage, resultText, type RequestMessage } from '../../../src/wire/json/message.ts';
+import type { LegacySession } from '../../../src/mcp/turn/session.ts';
 import type { BridgeWorld, InitializeParams } from './bridge-world.ts';
 
 /** The Streamable HTTP of a legacy server on a real socket, as little of it as clients need, over the bridge. */

@@ -4,33 +4,32 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { audit, createBill, createLedger, createPriceBook, escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
 import {
-  createCallObserver,
   createExecute,
   createFree,
   createHealth,
-  createHttpUpstream,
   createRetryBudget,
   createRouter,
-  createUpstream,
   newCallId,
-  refuseLock,
   toBillable,
   type Call,
   type Caller,
   type Conversation,
   type Offer,
 } from '#gateway';
-import { classify, type Inbound } from '../../../src/mcp/classify.ts';
-import { toMcpError } from '../../../src/mcp/errors-mcp.ts';
-import { eventText } from '../../../src/gateway/reply/event-reader.ts';
-import { createHeldCalls, type HeldCalls, type HeldCallsOptions } from '../../../src/mcp/held-calls.ts';
-import { createModernToLegacy } from '../../../src/mcp/legs/modern-to-legacy.ts';
-import { errorText } from '../../../src/gateway/json-rpc/message.ts';
-import { META, MODERN } from '../../../src/mcp/revisions.ts';
-import { createSeals } from '../../../src/gateway/seal.ts';
-import { createServers } from '../../../src/mcp/servers.ts';
-import type { Continued, McpTail, Turn } from '../../../src/mcp/turn.ts';
-import { createUpstreamSessions, type UpstreamSessions, type UpstreamSessionsOptions } from '../../../src/mcp/upstream-sessions.ts';
+import { createHttpUpstream, createUpstream } from '#network';
+import { createCallObserver } from '#observe';
+import { refuseLock } from '../../../src/gateway/pipeline.ts';
+import { classify, type Inbound } from '../../../src/mcp/wire/classify.ts';
+import { toMcpError } from '../../../src/mcp/wire/errors-mcp.ts';
+import { eventText } from '../../../src/wire/reply/event-reader.ts';
+import { createHeldCalls, type HeldCalls, type HeldCallsOptions } from '../../../src/mcp/servers/held-calls.ts';
+import { createModernToLegacy } from '../../../src/mcp/servers/legs/modern-to-legacy.ts';
+import { errorText } from '../../../src/wire/json/message.ts';
+import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
+import { createSeals } from '../../../src/wire/seal.ts';
+import { createServers } from '../../../src/mcp/servers/servers.ts';
+import type { Continued, McpTail, Turn } from '../../../src/mcp/turn/turn.ts';
+import { createUpstreamSessions, type UpstreamSessions, type UpstreamSessionsOptions } from '../../../src/mcp/servers/upstream-sessions.ts';
 import { openEngine } from '../../support/engines.ts';
 
 /** The bridge behind a small door of HTTP, in front of one server, with real billing and real execution. Each tool call costs 1,000 micro-USD. */

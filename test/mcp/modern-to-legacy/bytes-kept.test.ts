@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MODERN } from '../../../src/mcp/revisions.ts';
+import { MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { startBridge } from './bridge.ts';
 import { startRawServer, type RawServer } from './raw-legacy-server.ts';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
-import { META, MODERN } from '../../../src/mcp/revisions.ts';
+import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { startBridge, toReply, type Bridge, type Message } from './bridge.ts';
 import { startLegacyServer } from './legacy-server.ts';
 import { EVENTS, startRawServer } from './raw-legacy-server.ts';

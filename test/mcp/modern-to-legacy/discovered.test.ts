@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { META } from '../../../src/mcp/revisions.ts';
+import { META } from '../../../src/mcp/wire/revisions.ts';
 import { startBridge } from './bridge.ts';
 import { startRawServer } from './raw-legacy-server.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { META } from '../../../src/mcp/revisions.ts';
+import { META } from '../../../src/mcp/wire/revisions.ts';
 import { startBridge, type Message, type Reply } from './bridge.ts';
 import { startLegacyServer, type LegacyServer } from './legacy-server.ts';
 

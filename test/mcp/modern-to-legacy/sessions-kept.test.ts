@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { META } from '../../../src/mcp/revisions.ts';
+import { META } from '../../../src/mcp/wire/revisions.ts';
 import { OTHER_ACCOUNT, startBridge } from './bridge.ts';
 import { startRawServer } from './raw-legacy-server.ts';
 import { startLegacyServer, textOf, type LegacyServer } from './legacy-server.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Answer } from '../../../src/gateway/reply/answer.ts';
-import { createReplays } from '../../../src/mcp/replays.ts';
+import type { Answer } from '../../../src/wire/reply/answer.ts';
+import { createReplays } from '../../../src/mcp/call/replays.ts';
 
 /** An answer that keeps what it is given. */
 function keeping() {

@@ -1,47 +1,45 @@
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import type { Database } from '#store';
+import { createKeepAlive, GatewayError } from '#wire';
 import { audit, createBill, createLedger, createPriceBook, escrowOf, parseRates, parseUsd, priceId, treasuryOf } from '#billing';
+import type { Config } from '#config';
 import {
   createArrivals,
-  createCallObserver,
   createCatalog,
   createExecute,
   createFree,
   createHealth,
-  createHttpUpstream,
   createIdempotency,
-  createKeepAlive,
   createListenPlaces,
-  createLocalLimiter,
   createPipeline,
   createRetryBudget,
   createRouter,
   createServer,
-  createSessionStore,
-  createUpstream,
-  GatewayError,
   NO_PAYMENTS,
-  refuseLock,
   toBillable,
   type Call,
-  type Config,
   type Offer,
 } from '#gateway';
-import type { Database } from '#store';
-import { createAnswerCall } from '../../../src/mcp/answer-call.ts';
-import { createClientRequests } from '../../../src/mcp/client-requests.ts';
-import { createReach } from '../../../src/mcp/free-call.ts';
-import { createLegacyToLegacy } from '../../../src/mcp/legs/legacy-to-legacy.ts';
-import { createLegacyToModern } from '../../../src/mcp/legs/legacy-to-modern.ts';
-import { initializeResult } from '../../../src/mcp/legs/legacy-to-modern/initialize-result.ts';
-import { createListen } from '../../../src/mcp/listen.ts';
-import { createReadPaid } from '../../../src/mcp/paid-request.ts';
-import { createReplays } from '../../../src/mcp/replays.ts';
-import { mcpRoutes } from '../../../src/mcp/routes.ts';
-import { createRunTurn } from '../../../src/mcp/run-turn.ts';
-import { createServers } from '../../../src/mcp/servers.ts';
-import { createSessionDoor } from '../../../src/mcp/session-door.ts';
-import { createSessions } from '../../../src/mcp/sessions.ts';
+import { createHttpUpstream, createUpstream } from '#network';
+import { createSessionStore } from '#tasks';
+import { createCallObserver } from '#observe';
+import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
+import { refuseLock } from '../../../src/gateway/pipeline.ts';
+import { createAnswerCall } from '../../../src/mcp/call/answer-call.ts';
+import { createClientRequests } from '../../../src/mcp/turn/client-requests.ts';
+import { createReach } from '../../../src/mcp/call/free-call.ts';
+import { createLegacyToLegacy } from '../../../src/mcp/servers/legs/legacy-to-legacy.ts';
+import { createLegacyToModern } from '../../../src/mcp/servers/legs/legacy-to-modern.ts';
+import { initializeResult } from '../../../src/mcp/servers/legs/legacy-to-modern/initialize-result.ts';
+import { createListen } from '../../../src/mcp/door/listen.ts';
+import { createReadPaid } from '../../../src/mcp/call/paid-request.ts';
+import { createReplays } from '../../../src/mcp/call/replays.ts';
+import { mcpRoutes } from '../../../src/mcp/door/routes.ts';
+import { createRunTurn } from '../../../src/mcp/call/run-turn.ts';
+import { createServers } from '../../../src/mcp/servers/servers.ts';
+import { createSessionDoor } from '../../../src/mcp/door/session-door.ts';
+import { createSessions } from '../../../src/mcp/sessions/sessions.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 import { NO_TASKS } from '../../support/no-tasks.ts';

@@ -1,4 +1,4 @@
-import type { InboundHeaders } from '../../../src/mcp/classify.ts';
+import type { InboundHeaders } from '../../../src/mcp/wire/inbound-headers.ts';
 
 export const ENVELOPE = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
 

@@ -1,19 +1,9 @@
 import type { AddressInfo } from 'node:net';
-import {
-  createServer,
-  GatewayError,
-  UpstreamFailure,
-  type Call,
-  type Caller,
-  type Config,
-  type Frame,
-  type Idempotency,
-  type LimitsConfig,
-  type Offer,
-  type Pipeline,
-  type RateDecision,
-  type UpstreamRequest,
-} from '#gateway';
+import { GatewayError, UpstreamFailure } from '#wire';
+import type { Frame } from '#billing';
+import type { Config, LimitsConfig } from '#config';
+import { createServer, type Call, type Caller, type Idempotency, type Offer, type Pipeline, type UpstreamRequest } from '#gateway';
+import type { RateDecision } from '../../../src/gateway/limits/limiter.ts';
 import { chatRoutes } from '../../../src/openai/chat-routes.ts';
 import { makeOffer } from './offers.ts';
 

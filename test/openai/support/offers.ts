@@ -1,4 +1,6 @@
-import { parseRates, type ModelFacts, type Offer } from '#gateway';
+import { parseRates } from '#billing';
+import type { ModelFacts } from '#config';
+import type { Offer } from '#gateway';
 
 export interface OfferOptions {
   readonly service?: string;

@@ -3,8 +3,10 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createWallet, loadWallet, WalletError, writeKeypairFile } from '../../../src/provide/wallet/index.ts';
-import { isPrivate } from '../../../src/provide/wallet/keypair-file.ts';
+import { createWallet } from '../../../src/provide/wallet/create-wallet.ts';
+import { loadWallet } from '../../../src/provide/wallet/load-wallet.ts';
+import { WalletError } from '../../../src/provide/wallet/wallet.ts';
+import { writeKeypairFile, isPrivate } from '../../../src/provide/wallet/keypair-file.ts';
 import { solanaWallet } from '../../support/wallets.ts';
 
 let dir: string;

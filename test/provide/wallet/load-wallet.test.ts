@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import bs58 from 'bs58';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadWallet, WalletError } from '../../../src/provide/wallet/index.ts';
+import { loadWallet } from '../../../src/provide/wallet/load-wallet.ts';
+import { WalletError } from '../../../src/provide/wallet/wallet.ts';
 import { evmWallet, SOLANA_MAINNET, solanaWallet } from '../../support/wallets.ts';
 
 // Known to everyone: the first test vector of RFC 8032, and the first account of the development chain anvil.

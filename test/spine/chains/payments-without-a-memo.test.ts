@@ -1,6 +1,8 @@
 import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { PaymentPayload, PaymentRequirements } from '#billing';
+import { escrowOf } from '#billing';
+import type { PaymentPayload } from '#chains';
+import type { PaymentRequirements } from '../../../src/chains/chain.ts';
 import { solanaMoney, type SolanaMoney } from '../../support/chain/money-chain.ts';
 import { budget, build, pay, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
 import { ask, modelBlock, startSpine, type Spine } from '../../support/spine.ts';
@@ -8,7 +10,6 @@ import { signInHeaders, solanaWallet, type TestWallet } from '../../support/wall
 import { CHAINS_TOML, chainToml, LEAST } from './support/chains-spine.ts';
 import { expectBalanced } from './support/books.ts';
 import { paymentHeaders } from './support/payer.ts';
-import { escrowOf } from '#billing';
 
 // A Solana wallet that signs in pays without a memo, as older clients do. Nobody else can have what it signed.
 

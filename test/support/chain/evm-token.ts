@@ -4,7 +4,7 @@ import { createPublicClient, createWalletClient, encodeFunctionData, http, parse
 import type { Abi, Hex, LocalAccount } from 'viem';
 import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import type { PaymentPayload, PaymentRequirements } from '../../../src/billing/chain/chain.ts';
+import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/chain.ts';
 import type { Anvil } from './anvil.ts';
 
 /** What `HostileUsdc` can do, in the order of its enum. */

@@ -1,8 +1,8 @@
 import { createPublicClient, http } from 'viem';
 import type { Hex } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import type { Chain, ChainSetup, SignedPayment } from '../../../src/billing/chain/chain.ts';
-import { createEvmChain } from '../../../src/billing/chain/evm/evm-chain.ts';
+import type { Chain, ChainSetup, SignedPayment } from '../../../src/chains/chain.ts';
+import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
 import { startAnvil } from './anvil.ts';
 import type { Anvil, AnvilOptions } from './anvil.ts';
 import { deployEvmToken, freshKey, signPayment } from './evm-token.ts';

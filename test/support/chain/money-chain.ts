@@ -1,7 +1,9 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { toBytes, type Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
-import type { ChainSetup, MicroUsd, PaymentPayload, PaymentRequirements } from '#billing';
+import type { MicroUsd } from '#billing';
+import type { PaymentPayload } from '#chains';
+import type { ChainSetup, PaymentRequirements } from '../../../src/chains/chain.ts';
 import { startAnvil, type Anvil, type AnvilOptions } from './anvil.ts';
 import { deployEvmToken, type EvmToken, type TokenOptions } from './evm-token.ts';
 import { DEVNET, USDC } from './solana-accounts.ts';

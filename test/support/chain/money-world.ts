@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { audit, createLedger, type Chains, type Ledger, type MicroUsd, type PaymentPayload, type SignedPayment } from '#billing';
 import type { Database, OpenDatabase } from '#store';
-import { createChainRows } from '../../../src/billing/chain/chain-rows.ts';
-import { openChains, type ChainPolicy } from '../../../src/billing/chain/chains.ts';
+import { audit, createLedger, type Ledger, type MicroUsd } from '#billing';
+import type { Chains, PaymentPayload, SignedPayment } from '#chains';
+import { createChainRows } from '../../../src/chains/chain-rows.ts';
+import { openChains, type ChainPolicy } from '../../../src/chains/chains.ts';
 import { adHoc } from '../ad-hoc.ts';
 import { openEngine, type EngineName } from '../engines.ts';
 import { evmMoney, type EvmMoney, type MoneyChain, type Payer } from './money-chain.ts';

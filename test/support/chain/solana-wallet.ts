@@ -16,7 +16,7 @@ import {
   type KeyPairSigner,
 } from '@solana/kit';
 import { getTransferCheckedInstruction, getTransferInstruction } from '@solana-program/token';
-import type { PaymentPayload, PaymentRequirements } from '../../../src/billing/chain/chain.ts';
+import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/chain.ts';
 import { solanaWallet } from '../wallets.ts';
 import { ataOf, USDC } from './solana-accounts.ts';
 import type { SolanaTwin } from './solana-twin.ts';

@@ -1,16 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  encodePartsEvent,
-  NO_PREFERENCES,
-  UpstreamFailure,
-  type PartsAsk,
-  type PartsEnd,
-  type PartsEvent,
-  type ReplyEnd,
-  type Speaker,
-} from '#gateway';
+import { UpstreamFailure } from '#wire';
+import { encodePartsEvent, NO_PREFERENCES, type PartsAsk, type PartsEnd, type PartsEvent, type ReplyEnd, type Speaker } from '#gateway';
 
 /** What an agent says: events, then how it ended. It may wait and throw, which breaks its connection. */
 export type Script = (ask: PartsAsk) => AsyncIterable<PartsEvent | Partial<PartsEnd>> | Iterable<PartsEvent | Partial<PartsEnd>>;

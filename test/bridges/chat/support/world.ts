@@ -3,50 +3,27 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  audit,
-  createBill,
-  createLedger,
-  createPriceBook,
-  createReceiptSigner,
-  escrowOf,
-  parseUsd,
-  treasuryOf,
-  type Balance,
-  type LockRecord,
-} from '#billing';
+import { openDatabase } from '#store';
+import { createOriginGuard } from '#wire';
+import { audit, createBill, createLedger, createPriceBook, createReceiptSigner, escrowOf, parseUsd, treasuryOf, type LockRecord } from '#billing';
+import { loadConfig } from '#config';
 import {
   createArrivals,
-  createAttempts,
-  createAuthenticator,
-  createCallObserver,
   createCatalog,
   createExecute,
   createFree,
   createHealth,
-  createHttpUpstream,
   createIdempotency,
-  createIdentity,
-  createKeyStore,
-  createLocalLimiter,
-  createOriginGuard,
   createPipeline,
   createRatePolicies,
   createRetryBudget,
   createRouter,
   createRuns,
   createServer,
-  createSessionStore,
-  createSignIn,
   createToolPins,
   decodePartsEvents,
-  loadConfig,
-  localAccount,
   NO_PAYMENTS,
   offersFromConfig,
-  pricesOf,
-  receiptOfCall,
-  refuseLock,
   toBillable,
   type Call,
   type Catalog,
@@ -56,9 +33,18 @@ import {
   type Speaker,
   type Speakers,
 } from '#gateway';
-import { openDatabase } from '#store';
-import { createMcp } from '../../../../src/mcp/index.ts';
-import { chatRoutes, createModelSpeaker } from '../../../../src/openai/index.ts';
+import { createAttempts, createAuthenticator, createIdentity, createKeyStore, createSignIn } from '#auth';
+import { localAccount } from '#auth/accounts';
+import { createHttpUpstream, pricesOf } from '#network';
+import { createSessionStore } from '#tasks';
+import { createCallObserver } from '#observe';
+import { receiptOfCall } from '#pages';
+import type { Balance } from '../../../../src/billing/ledger.ts';
+import { createLocalLimiter } from '../../../../src/gateway/limits/local-limiter.ts';
+import { refuseLock } from '../../../../src/gateway/pipeline.ts';
+import { createMcp } from '../../../../src/mcp/create-mcp.ts';
+import { chatRoutes } from '../../../../src/openai/chat-routes.ts';
+import { createModelSpeaker } from '../../../../src/openai/model-speaker.ts';
 import { NO_TASKS } from '../../../support/no-tasks.ts';
 
 /** The chat door over the whole pipeline, a real database and real servers, with speakers of the test's own beside those of the gateway. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createResources } from '../../../../src/gateway/auth/oauth/resources.ts';
+import { createResources } from '../../../../src/auth/oauth/resources.ts';
 import { PUBLIC_URL } from './token-world.ts';
 
 const resources = createResources({

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseAccountId, toCaip10 } from '../../../../src/gateway/account/account-id.ts';
-import { isSubjectAccount, subjectAccount } from '../../../../src/gateway/auth/oauth/subject-account.ts';
+import { parseAccountId, toCaip10 } from '../../../../src/auth/accounts/account-id.ts';
+import { isSubjectAccount, subjectAccount } from '../../../../src/auth/oauth/subject-account.ts';
 
 const ISSUER = 'https://idp.example';
 const CAIP_10 = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}:[-.%a-zA-Z0-9]{1,128}$/;

@@ -1,4 +1,5 @@
-import { createAttempts, createProtectedResource, type Config } from '#gateway';
+import type { Config } from '#config';
+import { createAttempts, createProtectedResource } from '#auth';
 import { issuerKey, jwkOf, mint, startIssuer, type Issuer, type IssuerKey, type Json } from './issuer.ts';
 
 export const START = Date.parse('2026-03-04T05:06:07Z');

@@ -2,30 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import * as sdkV2 from '@modelcontextprotocol/client';
 import * as sdkV1 from '@modelcontextprotocol/sdk/client/auth.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { GatewayError, toHttpError } from '#wire';
 import { accountTotals, audit, createLedger, findTransfer } from '#billing';
-import {
-  accountRoutes,
-  adminRoutes,
-  createAdminGuard,
-  createAuthenticator,
-  createConsumerStore,
-  createIdentity,
-  createKey,
-  createKeyStore,
-  createNonces,
-  createRateLimiter,
-  createRatePolicies,
-  createServer,
-  createSignIn,
-  GatewayError,
-  limitedAs,
-  localAccount,
-  requireAdmission,
-  toHttpError,
-  type Admission,
-} from '#gateway';
-import { createAdmission } from '../../../../src/gateway/tunnel/admit-provider.ts';
-import { TUNNEL_PROTOCOL } from '../../../../src/gateway/tunnel/wire.ts';
+import { createRateLimiter, createRatePolicies, createServer, limitedAs, type Admission } from '#gateway';
+import { createAuthenticator, createConsumerStore, createIdentity, createKeyStore, createNonces, createSignIn, requireAdmission } from '#auth';
+import { createKey, localAccount } from '#auth/accounts';
+import { accountRoutes, adminRoutes } from '#pages';
+import { createAdminGuard } from '../../../../src/auth/admin-key.ts';
+import { createAdmission } from '../../../../src/network/tunnel/admit-provider.ts';
+import { TUNNEL_PROTOCOL } from '../../../../src/network/tunnel/wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';
 import { LIMITS } from '../../account/gateway-world.ts';
 import { openTestDatabase } from '../../test-database.ts';

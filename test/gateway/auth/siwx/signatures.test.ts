@@ -3,16 +3,10 @@ import * as fc from 'fast-check';
 import nacl from 'tweetnacl';
 import { recoverMessageAddress } from 'viem';
 import { describe, expect, it } from 'vitest';
-import {
-  loadRecovery,
-  nativeRecovery,
-  parseEvmAddress,
-  recoverSigner,
-  viemRecovery,
-  type Recover,
-} from '../../../../src/gateway/auth/siwx/evm-signature.ts';
-import { solanaKey, verifySolanaSignature } from '../../../../src/gateway/auth/siwx/solana-signature.ts';
-import { verifyWalletSignature } from '../../../../src/gateway/auth/siwx/wallet-signature.ts';
+import { loadRecovery, nativeRecovery, recoverSigner, viemRecovery, type Recover } from '../../../../src/auth/siwx/evm-signature.ts';
+import { parseEvmAddress } from '../../../../src/wire/evm-address.ts';
+import { solanaKey, verifySolanaSignature } from '../../../../src/auth/siwx/solana-signature.ts';
+import { verifyWalletSignature } from '../../../../src/auth/siwx/wallet-signature.ts';
 import { evmWallet, solanaKeypair, solanaWallet } from './wallets.ts';
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 40;

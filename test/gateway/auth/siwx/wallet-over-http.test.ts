@@ -1,21 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { accountTotals, createLedger } from '#billing';
-import {
-  accountRoutes,
-  createAttempts,
-  createAuthenticator,
-  createIdentity,
-  createKey,
-  createKeyStore,
-  createNonces,
-  createRateLimiter,
-  createRatePolicies,
-  createServer,
-  createSignIn,
-  limitedAs,
-  localAccount,
-  nonceRoutes,
-} from '#gateway';
+import { createRateLimiter, createRatePolicies, createServer, limitedAs } from '#gateway';
+import { createAttempts, createAuthenticator, createIdentity, createKeyStore, createNonces, createSignIn, nonceRoutes } from '#auth';
+import { createKey, localAccount } from '#auth/accounts';
+import { accountRoutes } from '#pages';
 import { sendRaw } from '../../../support/raw-http.ts';
 import { LIMITS } from '../../account/gateway-world.ts';
 import { openTestDatabase } from '../../test-database.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createGuardedFetch } from '../../../../src/gateway/upstream/guarded-fetch.ts';
+import { createGuardedFetch } from '../../../../src/network/upstream/guarded-fetch.ts';
 import { watchConnectionAttempts } from './connection-attempts.ts';
 import { listenOn } from './receiver.ts';
 

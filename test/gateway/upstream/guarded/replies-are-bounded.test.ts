@@ -1,6 +1,6 @@
 import { createServer as createNetServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { createGuardedFetch } from '../../../../src/gateway/upstream/guarded-fetch.ts';
+import { createGuardedFetch } from '../../../../src/network/upstream/guarded-fetch.ts';
 import { listenOn } from './receiver.ts';
 
 const fetch = createGuardedFetch({ allowPrivate: true });

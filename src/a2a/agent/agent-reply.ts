@@ -1,0 +1,94 @@
+import { isObject, OWN_TURN_BYTES, ownTurn, UpstreamFailure, guardStructure, type JsonRpcError } from '#wire';
+import { ANSWER_LIMITS, readEventData, readReply, readText, refuseOtherAnswer, hasEvents, type UpstreamReply } from '#gateway';
+import type { Link } from './link.ts';
+import { withoutMoney } from '../door/metadata.ts';
+import { A2A_ERRORS, errorNameOf } from '../wire/a2a-error.ts';
+import { resultFromBare } from '../wire/bare-body.ts';
+
+/** What an agent says: a result or an event, in the version of the link, or an error. */
+export type AgentSaid =
+  | { readonly kind: 'result'; readonly text: string; readonly value: unknown }
+  | { readonly kind: 'error'; readonly error: JsonRpcError };
+
+/**
+ * What an agent answers to the request with this id, piece by piece as it arrives. Throws UpstreamFailure for what is no A2A, for the answer to another request,
+ * and for more than `bytesMax` at once.
+ */
+export async function* readAgent(link: Link, id: string, reply: UpstreamReply, bytesMax: number): AsyncGenerator<AgentSaid, void, undefined> {
+  const { status } = reply;
+  // An agent that refuses the provider's credentials says nothing of the client, which would take it for its own.
+  if (status === 401 || status === 403 || status === 407) throw broken(`the agent answered with status ${status}`, status);
+  if (link.binding === 'jsonrpc') {
+    for await (const { message } of readReply(reply, bytesMax)) {
+      if (message === null) continue;
+      if (message.kind !== 'response') throw broken('the agent sent what is no response', status);
+      refuseOtherAnswer(message, id, status);
+      if (message.error !== undefined) yield { kind: 'error', error: message.error };
+      else {
+        const { start, end } = message.members.get('result')!;
+        yield resultOf(message.text.slice(start, end), message.result);
+      }
+    }
+    return;
+  }
+  if (hasEvents(reply)) {
+    for await (const { data, event } of readEventData(reply, bytesMax)) {
+      if (data === '') continue;
+      if (data.length > OWN_TURN_BYTES) await ownTurn();
+      const value = parse(data, status);
+      if (event === 'error') yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
+      else yield resultOf(data, value);
+    }
+    return;
+  }
+  const text = await readText(reply, bytesMax);
+  if (text.length > OWN_TURN_BYTES) await ownTurn();
+  // Deleting a configuration has an empty answer.
+  const value = text === '' && status < 300 ? {} : parse(text, status);
+  if (status >= 400) return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
+  if (link.binding === 'rest') return yield resultOf(text === '' ? '{}' : text, value);
+  const result = resultFromBare(value);
+  if (result === null) throw broken('the agent answered with no task', status);
+  yield resultOf(JSON.stringify(result), result);
+}
+
+/** An agent's word on what this gateway charged is passed on nowhere. */
+function resultOf(text: string, value: unknown): AgentSaid {
+  const clean = withoutMoney(value);
+  return { kind: 'result', text: clean === value ? text : JSON.stringify(clean), value: clean };
+}
+
+/** The error of HTTP+JSON as JSON-RPC has it, by its reason. Throws UpstreamFailure for what is none: a server that is broken says nothing of A2A. */
+function errorOf(value: unknown, status: number): JsonRpcError {
+  const error = isObject(value) && isObject(value['error']) ? value['error'] : value;
+  if (!isObject(error) || typeof error['message'] !== 'string') throw broken(`the agent answered with status ${status}`, status);
+  const { details, code } = error;
+  const message = error['message'].slice(0, MESSAGE_CHARS_MAX);
+  for (const detail of Array.isArray(details) ? (details as unknown[]).slice(0, DETAILS_MAX) : []) {
+    const named = isObject(detail) ? BY_REASON.get(detail['reason']) : undefined;
+    if (named !== undefined) return { code: named, message, data: details };
+  }
+  if (typeof code === 'number' && errorNameOf(code) !== null) return { code, message };
+  if (status >= 500) throw broken(`the agent answered with status ${status}`, status);
+  return { code: status === 404 ? A2A_ERRORS.TaskNotFound.code : A2A_ERRORS.InvalidParams.code, message };
+}
+
+const DETAILS_MAX = 20;
+const MESSAGE_CHARS_MAX = 4_096;
+const BY_REASON: ReadonlyMap<unknown, number> = new Map(Object.values(A2A_ERRORS).map(({ reason, code }) => [reason, code]));
+
+const UNGUARDED_MAX = 16 * 1024;
+
+function parse(text: string, status: number): unknown {
+  try {
+    if (text.length > UNGUARDED_MAX) guardStructure(Buffer.from(text), ANSWER_LIMITS);
+    return JSON.parse(text);
+  } catch (error) {
+    throw broken(status >= 400 ? `the agent answered with status ${status}` : 'the agent answered with what is no JSON', status, error);
+  }
+}
+
+/** Never retryable: the agent may have acted. */
+export function broken(message: string, status: number | null, cause?: unknown): UpstreamFailure {
+  return new UpstreamFailure(message, { status, retryable: false, blame: 'provider', ...(cause === undefined ? {} : { cause }) });
+}

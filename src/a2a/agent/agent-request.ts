@@ -1,0 +1,110 @@
+import { isObject, membersOf, splice, withMembers, type JsonObject } from '#wire';
+import type { UpstreamRequest } from '#gateway';
+import type { Link } from './link.ts';
+import { withOwnWebhook } from '../push/with-own-webhook.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import { bareFromSend } from '../wire/bare-body.ts';
+import { isStreaming, methodOf, type Operation } from '../wire/methods.ts';
+import { restRequest } from '../wire/rest-params.ts';
+import { translateParams } from '../wire/translate-params.ts';
+import { VERSION_HEADER, type A2aVersion } from '../wire/version.ts';
+
+export interface AgentRequest {
+  readonly operation: Operation;
+  /** In which `params` are. */
+  readonly version: A2aVersion;
+  readonly params: JsonObject;
+  /** The same as JSON text. */
+  readonly paramsText: string;
+  /** Id of the JSON-RPC request to the agent. */
+  readonly id: string;
+  readonly requestId: string;
+  readonly extensions: string | null;
+  /** Given to the agent with the message, in `metadata["tollgate/run"]` and the header; null for none. */
+  readonly run: RunGift | null;
+  /** Where the agent tells of the task, in place of where the client asked it to; null for nowhere. Absent where the client asked for nothing. */
+  readonly webhook?: string | null;
+}
+
+/** What an agent needs to make calls in its turn, paid from the lock of the call that it works on. */
+export interface RunGift {
+  readonly token: string;
+  /** Where: base URL of the OpenAI-style API; null where the gateway does not know its own. */
+  readonly url: string | null;
+  /** USD. */
+  readonly budget: string;
+}
+
+export const RUN_HEADER = 'tollgate-run';
+const RUN_KEY = 'tollgate/run';
+
+/** The request of an operation to an agent. What it says is passed as it came where both speak the same version. Throws A2aError where the agent has no such operation. */
+export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
+  const { operation, version, requestId, extensions } = asked;
+  const method = methodOf(link.version, operation);
+  if (method === null || (link.binding === 'bare' && operation !== 'send'))
+    throw new A2aError('UnsupportedOperation', 'The agent speaks a version of A2A that has no such operation');
+  const headers = {
+    'content-type': 'application/json',
+    accept: isStreaming(operation) ? 'text/event-stream' : 'application/json',
+    [VERSION_HEADER]: link.version,
+    'x-request-id': requestId,
+    ...(extensions === null ? {} : { [link.version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: extensions }),
+    ...(asked.run === null ? {} : { [RUN_HEADER]: asked.run.token }),
+  };
+  const same = version === link.version && link.binding === 'jsonrpc';
+  const base = { headers, listens: operation === 'subscribe' } as const;
+  if (same) {
+    const params = withGifts(withTenant(asked.paramsText, asked.params, link), link, asked);
+    return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, params) };
+  }
+  const translated = translateParams(operation, version, link.version, asked.params);
+  const text = withGifts(withTenant(JSON.stringify(translated), translated, link), link, asked);
+  if (link.binding === 'jsonrpc') return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, text) };
+  const params = JSON.parse(text) as JsonObject;
+  if (link.binding === 'bare') return { ...base, method: 'POST', path: link.path, body: JSON.stringify(bareFromSend(params)) };
+  const request = restRequest(operation, params);
+  if (typeof request === 'string') throw new A2aError('InvalidParams', request);
+  return { ...base, method: request.verb, path: link.path + request.path, body: request.body === undefined ? null : JSON.stringify(request.body) };
+}
+
+const envelope = (id: string, method: string, params: string): string =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":${params}}`;
+
+/** A tenant is said to whom a client speaks to, and that is us: the agent gets the one that its card names. */
+function withTenant(text: string, params: unknown, { version, tenant }: Link): string {
+  if (version !== '1.0' || !isObject(params) || (tenant === null && !Object.hasOwn(params, 'tenant'))) return text;
+  return splice(text, [withMembers(text, whole(text), { tenant: tenant === null ? null : JSON.stringify(tenant) })]);
+}
+
+const withGifts = (text: string, { version }: Link, asked: AgentRequest): string =>
+  withRun(asked.webhook === undefined ? text : withOwnWebhook(version, text, asked.webhook), asked);
+
+/** The message with what the agent needs to make calls in its turn, in its metadata: there executors find it, whatever passes headers on. */
+function withRun(asIs: string, { run, params }: AgentRequest): string {
+  const text = withoutClaims(asIs, params);
+  if (run === null) return text;
+  const message = membersOf(text).get('message');
+  if (!message || text[message.start] !== '{') return text;
+  const metadata = membersOf(text, message.start).get('metadata');
+  const value = JSON.stringify({ token: run.token, ...(run.url === null ? {} : { url: run.url }), budget_usd: run.budget });
+  if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, { [RUN_KEY]: value })]);
+  return splice(text, [withMembers(text, message, { metadata: `{${JSON.stringify(RUN_KEY)}:${value}}` })]);
+}
+
+/** Only the gateway gives runs away: a client that could would have agents call where it likes. */
+function withoutClaims(text: string, { metadata, message }: JsonObject): string {
+  const holders = [
+    { path: [], metadata },
+    { path: ['message'], metadata: isObject(message) ? message['metadata'] : undefined },
+  ];
+  return holders
+    .filter((holder) => isObject(holder.metadata) && Object.hasOwn(holder.metadata, RUN_KEY))
+    .reduce((rest, { path }) => {
+      const at = path.reduce((start, name) => membersOf(rest, start).get(name)?.start ?? start, 0);
+      const span = membersOf(rest, at).get('metadata');
+      return span && rest[span.start] === '{' ? splice(rest, [withMembers(rest, span, { [RUN_KEY]: null })]) : rest;
+    }, text);
+}
+
+const whole = (text: string) => ({ start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 });

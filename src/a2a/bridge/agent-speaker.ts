@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { GatewayError, printable, type JsonObject } from '#wire';
+import { pinned, encodePartsEvent, NO_PREFERENCES, type Call, type Catalog, type Part, type PartsAsk, type ReplyEnd, type Speaker } from '#gateway';
+import { ownerOf, type Tasks } from '#tasks';
+import { createAnswerTeller, type AnswerTeller } from './answer-teller.ts';
+import type { A2aTail } from '../send/ending.ts';
+import { toA2aPart, wordsOf } from './parts.ts';
+import { lastInContext } from '../send/context-of.ts';
+import { followUpOf } from '../send/follow-up.ts';
+import { resolveAgent } from '../agent/resolve.ts';
+import { createSendTalk, type SendTalkDeps } from '../send/send-talk.ts';
+import { taskBefore } from '../tasks/task-before.ts';
+import { keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
+
+export interface AgentSpeakerDeps extends SendTalkDeps {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
+  readonly tasks: Tasks;
+}
+
+/** An agent spoken to in parts, as other protocols' doors do: a message to it, and what its task says until it ends or asks for something. */
+export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
+  const { catalog, tasks } = deps;
+  return {
+    primitive: 'agent',
+    has: (name) => catalog.knows(name, 'agent'),
+    list(limit) {
+      const found = new Map<string, { name: string; displayName: string; description: string }>();
+      for (const { service, displayName, description } of catalog.offers('agent')) {
+        const known = found.get(service);
+        if (!known || (known.description === '' && description !== '')) found.set(service, { name: service, displayName, description });
+      }
+      return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
+    },
+    async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
+      const { service } = resolveAgent(catalog, name, 'model');
+      const task = ask.taskId === null ? null : await tasks.find(keyOf(service, ask.taskId), ownerOf(caller));
+      if (ask.taskId !== null && task === null)
+        throw new GatewayError('invalid_request', `There is no task ${printable(ask.taskId, 64)} of this agent, or it is not yours`, {
+          param: 'task_id',
+        });
+      const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));
+      const params = { message: messageOf(ask) };
+      const covered = task !== null && followUpOf(catalog, task) === 'covered';
+      const talk = createSendTalk(deps, {
+        contextId: ask.contextId,
+        operation: 'stream',
+        version: '1.0',
+        params,
+        paramsText: JSON.stringify(params),
+        requestId,
+        extensions: null,
+        taskId: ask.taskId,
+        begunIn: task === null ? null : versionIn(task.notes),
+        later: task?.live === true,
+        covered,
+        waits: true,
+        pushes: false,
+      });
+      return {
+        primitive: 'agent',
+        caller,
+        requestId,
+        targets: [last === null ? name : pinned(last.offerId)],
+        preferences: NO_PREFERENCES,
+        stickyKey: ask.contextId === null ? null : `${caller.account} a2a ${ask.contextId}`,
+        images: 0,
+        stream: ask.stream,
+        exchange: {
+          begin: (call: Call) => talk.begin!(call),
+          resolved: (state) => talk.resolved!(state),
+          async *converse(offer, send, signal, detached) {
+            const teller = createAnswerTeller(task);
+            const before = task?.live ? await taskBefore(deps, task, offer, send, requestId) : null;
+            for (const event of before === null ? [] : teller.tell(before)) yield encodePartsEvent(event);
+            return yield* inParts(talk.converse(offer, send, signal, detached), teller);
+          },
+        },
+        free: covered ? 'message/send' : null,
+        estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
+        metadata: null,
+        traceparent,
+        wantsReceipt,
+        // An agent does not hear that whoever asked has left.
+        outlivesClient: true,
+      };
+    },
+  };
+}
+
+/** What was said before goes in front, as text: an agent has no memory of what another told. One that goes on with a context or a task has. */
+function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
+  const last = turns.at(-1)!;
+  const before = contextId === null && taskId === null ? turns.slice(0, -1) : [];
+  const said = before.map(({ role, parts }) => `${role}: ${wordsOf(parts)}`).join('\n');
+  const parts: Part[] = [...(said === '' ? [] : [{ kind: 'text' as const, text: `The conversation so far:\n${said}\n\nNow:` }]), ...last.parts];
+  return {
+    messageId: randomUUID(),
+    role: 'ROLE_USER',
+    parts: parts.map(toA2aPart),
+    ...(contextId === null ? {} : { contextId }),
+    ...(taskId === null ? {} : { taskId }),
+  };
+}
+
+/** The events of a talk in 1.0 as parts, and its tail as a PartsEnd. */
+async function* inParts(
+  talk: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
+  teller: AnswerTeller,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  for (;;) {
+    const step = await talk.next();
+    if (step.done) {
+      const { tail, ...end } = step.value;
+      const { text, error, cut } = tail as A2aTail;
+      if (text !== null) for (const event of teller.tell(JSON.parse(text))) yield encodePartsEvent(event);
+      for (const event of teller.rest()) yield encodePartsEvent(event);
+      return { ...end, tail: teller.end(end, error?.message ?? cut) };
+    }
+    for (const event of teller.tell(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
+  }
+}

@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import { GatewayError, ofGeneration, type JsonObject } from '#wire';
+import type { SettledFrame } from '#billing/amounts';
+import {
+  capCost,
+  decodePartsEvents,
+  KEPT_BYTES_MAX,
+  toGatewayError,
+  wasCharged,
+  type Call,
+  type Part,
+  type PartsAsk,
+  type PartsEnd,
+  type Pipeline,
+  type Speaker,
+} from '#gateway';
+import { ownerOf, type Tasks } from '#tasks';
+import type { Ask, Out } from '../door/ask.ts';
+import { costHeaders, withCost, withReceipt } from '../door/metadata.ts';
+import { keptTask, keptText, type Kept, type Once } from '../send/once.ts';
+import { fromA2aParts, toA2aPart } from './parts.ts';
+import type { PaymentTasks } from '../door/payment-required.ts';
+import { asksForMoney, capOf } from '../send/run-send.ts';
+import { BRIDGED, keyOf } from '../tasks/tasks-of-agents.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import { readSend } from '../wire/read-send.ts';
+import { translateEvent } from '../wire/translate-result.ts';
+import { translateParams } from '../wire/translate-params.ts';
+
+export interface BridgedDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly tasks: Tasks;
+  readonly once: Once;
+  readonly unpaid: PaymentTasks;
+  readonly taskTtlMs: number;
+  readonly now: () => number;
+}
+
+/** What is called as an agent and is a model or a tool: its name as the client wrote it (`model/gpt-mini`), and whoever speaks to it. */
+export interface Bridge {
+  readonly service: string;
+  readonly speaker: Speaker;
+  /** Without the prefix. */
+  readonly name: string;
+}
+
+/** A client that has left is answered all the same: leaving never cancels. */
+const NEVER = new AbortController().signal;
+
+/** A message to a model or a tool as if it were an agent. A send is answered with a message; a stream with a task, whose one artifact grows as the answer comes. */
+export async function runBridged(deps: BridgedDeps, { service, speaker, name }: Bridge, ask: Ask, out: Out): Promise<void> {
+  const fields = readSend(ask.version, ask.params);
+  if (typeof fields === 'string') throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
+  if (fields.taskId !== null)
+    throw new A2aError('UnsupportedOperation', `${service} keeps no tasks to go on with: send the message without a taskId`);
+  const { message } = translateParams('send', ask.version, '1.0', ask.params) as { readonly message: JsonObject };
+  const asked: PartsAsk = {
+    turns: [{ role: 'user', parts: fromA2aParts(message['parts']) }],
+    arguments: null,
+    contextId: null,
+    taskId: null,
+    maxTokens: null,
+    stream: ask.operation === 'stream',
+  };
+  const cap = capOf(ask);
+  await deps.once(ask, service, fields.messageId, out, async (callId) => {
+    const { caller, requestId, traceparent, wantsReceipt } = ask;
+    const contextId = fields.contextId ?? randomUUID();
+    let call: Call | null = null;
+    try {
+      const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
+      const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
+      call = await deps.pipeline.prepare(capCost(request, cap), callId);
+      const answer = { deps, ask, service, call, contextId, out };
+      return await (ask.operation === 'stream' ? streamed(answer) : whole(answer));
+    } catch (error) {
+      if (call === null) throw error;
+      if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
+      const least = call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate);
+      await out.result(await deps.unpaid.unpaid({ ask, service, contextId, taskId: null }, toGatewayError(error), least));
+      return null;
+    }
+  });
+}
+
+interface Answer {
+  readonly deps: BridgedDeps;
+  readonly ask: Ask;
+  readonly service: string;
+  readonly call: Call;
+  readonly contextId: string;
+  readonly out: Out;
+}
+
+async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept | null> {
+  const parts: Part[] = [];
+  for await (const frame of deps.pipeline.run(call, NEVER)) {
+    if (frame.type === 'data') for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
+    if (frame.type !== 'settled') continue;
+    const { finish, error, errorCode = 'provider_unavailable' } = frame.tail as PartsEnd;
+    if (finish === 'failed') throw new GatewayError(errorCode, error ?? 'The work failed');
+    // A message says something.
+    if (parts.length === 0 && error !== null) parts.push({ kind: 'text', text: error });
+    const message = { messageId: call.id, contextId, role: 'ROLE_AGENT', parts: joined(parts).map(toA2aPart), ...metadataOf(frame) };
+    const text = withReceipt(withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame), ask.payment);
+    await out.result(text, costHeaders(call.id, frame));
+    return keptText(text, null, wasCharged(frame));
+  }
+  return null;
+}
+
+async function streamed({ deps, ask, service, call, contextId, out }: Answer): Promise<Kept | null> {
+  const { tasks, now } = deps;
+  const taskId = call.id;
+  const key = keyOf(service, taskId);
+  const { offer } = call.candidates[0]!;
+  const parts: Part[] = [];
+  const taskOf = (state: string, message: JsonObject | null) => ({
+    id: taskId,
+    contextId,
+    status: { state, timestamp: new Date(now()).toISOString(), ...(message === null ? {} : { message }) },
+    ...(parts.length === 0 ? {} : { artifacts: [{ artifactId: ARTIFACT, parts: joined(parts).map(toA2aPart) }] }),
+  });
+  const send = (event: JsonObject) => out.event(JSON.stringify(translateEvent('1.0', ask.version, event)));
+  const status = (state: string, message: JsonObject | null): JsonObject => {
+    const { status: is } = taskOf(state, message);
+    return { statusUpdate: { taskId, contextId, status: is } };
+  };
+  let begun = false;
+  const begin = async () => {
+    begun = true;
+    await tasks.begin(
+      {
+        ...key,
+        ...ownerOf(ask.caller),
+        offerId: offer.id,
+        provider: offer.provider.id,
+        contextId,
+        state: 'working',
+        notes: BRIDGED,
+        ttlMs: deps.taskTtlMs,
+      },
+      null,
+    );
+    const first = JSON.stringify(translateEvent('1.0', ask.version, { task: taskOf(WORKING, null) }));
+    await out.event(withReceipt(withCost(first, call.id, null), ask.payment), costHeaders(call.id, null));
+  };
+  const finish = async (state: 'completed' | 'canceled' | 'failed', message: JsonObject | null, charged: boolean) => {
+    const name = `TASK_STATE_${state.toUpperCase()}`;
+    const snapshot = JSON.stringify(taskOf(name, message));
+    await tasks.saw(key, {
+      state,
+      end: state === 'completed' ? 'complete' : 'free',
+      snapshot:
+        snapshot.length <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'] ? snapshot : JSON.stringify({ ...taskOf(name, message), artifacts: [] }),
+    });
+    return status(name, message);
+  };
+  try {
+    for await (const frame of deps.pipeline.run(call, NEVER)) {
+      if (frame.type === 'data') {
+        if (!begun) await begin();
+        for (const event of decodePartsEvents(frame.bytes)) {
+          if (event.type === 'progress') {
+            await send(status(WORKING, event.text === null ? null : said(taskId, contextId, event.text)));
+            continue;
+          }
+          const append = parts.length > 0;
+          parts.push(event.part);
+          await send({
+            artifactUpdate: { taskId, contextId, artifact: { artifactId: ARTIFACT, parts: [toA2aPart(event.part)] }, append, lastChunk: false },
+          });
+        }
+      }
+      if (frame.type !== 'settled') continue;
+      if (!begun) await begin();
+      const end = frame.tail as PartsEnd;
+      const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
+      const last = await finish(state, state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed'), wasCharged(frame));
+      const text = JSON.stringify(
+        translateEvent('1.0', ask.version, { statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) } }),
+      );
+      await out.result(withReceipt(withCost(text, call.id, frame), ask.payment));
+      return end.finish === 'failed' ? null : keptTask(taskId, wasCharged(frame));
+    }
+    return null;
+  } catch (error) {
+    if (!begun) throw error;
+    const { message } = toGatewayError(error);
+    const last = await finish('failed', said(taskId, contextId, message), false);
+    await out.result(JSON.stringify(translateEvent('1.0', ask.version, last)));
+    return null;
+  }
+}
+
+const ARTIFACT = 'answer';
+const WORKING = 'TASK_STATE_WORKING';
+
+const said = (taskId: string, contextId: string, text: string): JsonObject => ({
+  messageId: randomUUID(),
+  taskId,
+  contextId,
+  role: 'ROLE_AGENT',
+  parts: [{ text }],
+});
+
+/** What a model used, as an agent would say it, and why its answer is not whole. */
+function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } {
+  const { promptTokens, completionTokens, finish, error } = tail as PartsEnd;
+  const used = promptTokens + completionTokens === 0 ? {} : { 'tollgate/usage': { prompt: promptTokens, completion: completionTokens } };
+  const metadata = { ...used, ...(finish === 'cut' ? { 'tollgate/cut': error } : {}) };
+  return Object.keys(metadata).length === 0 ? {} : { metadata };
+}
+
+/** Texts that follow each other are one. */
+function joined(parts: readonly Part[]): readonly Part[] {
+  const all: Part[] = [];
+  for (const part of parts) {
+    const last = all.at(-1);
+    if (part.kind === 'text' && last?.kind === 'text') all[all.length - 1] = { kind: 'text', text: last.text + part.text };
+    else all.push(part);
+  }
+  return all;
+}

@@ -1,0 +1,62 @@
+import { pinned, runFree, type Catalog, type Pipeline, type ReplyEnd } from '#gateway';
+import { readAgent } from '../agent/agent-reply.ts';
+import { agentRequest } from '../agent/agent-request.ts';
+import type { Ask, Out } from '../door/ask.ts';
+import type { Cards } from './card-cache.ts';
+import { refusedEnd, type A2aTail } from '../send/ending.ts';
+import { chooseLink } from '../agent/link.ts';
+import { resolveAgent } from '../agent/resolve.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import { translateError } from '../wire/translate-error.ts';
+import { translateResult } from '../wire/translate-result.ts';
+
+export interface ExtendedCardDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  readonly cards: Cards;
+}
+
+const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
+
+/** The extended card of an agent, with our addresses in it. The agent knows the gateway, not its client, so it is the same for everybody who may call. */
+export async function showExtendedCard({ pipeline, catalog, cards }: ExtendedCardDeps, ask: Ask, out: Out): Promise<void> {
+  const { service, offers } = resolveAgent(catalog, ask.service);
+  const offer = offers[0]!;
+  const facts = await cards.facts(offer);
+  // 1.0 keeps the other error for a card that is declared and is not there.
+  if (!facts.extended)
+    throw new A2aError(ask.version === '1.0' ? 'UnsupportedOperation' : 'ExtendedAgentCardNotConfigured', `${service} has no extended agent card`);
+  if (ask.origin === null) throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
+  const origin = ask.origin;
+  const link = chooseLink(offer, facts, ask.version);
+  const { caller, requestId, version } = ask;
+  const tail = (await runFree(
+    pipeline,
+    {
+      primitive: 'agent',
+      caller,
+      requestId,
+      target: pinned(offer.id),
+      method: 'agent/getAuthenticatedExtendedCard',
+      traceparent: ask.traceparent,
+      // oxlint-disable-next-line require-yield -- the card is whole
+      async *converse(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+        const asked = { operation: 'card', version: link.version, params: {}, paramsText: '{}', id: requestId, requestId } as const;
+        const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
+        for await (const said of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
+          if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
+          const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
+          const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));
+          return { ...FREE, tail: { text, event: null, error: null, cut: null } satisfies A2aTail };
+        }
+        return { ...FREE, tail: null };
+      },
+    },
+    new AbortController().signal,
+  )) as A2aTail | null;
+  if (tail?.error) await out.refused(tail.error);
+  else if (tail?.text) await out.result(tail.text);
+  else throw new A2aError('InvalidAgentResponse', 'The agent answered with no card');
+}
+
+const CARD_BYTES_MAX = 256 * 1024;

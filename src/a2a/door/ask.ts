@@ -1,0 +1,46 @@
+import type { JsonObject } from '#wire';
+import type { Caller, PaymentSlip } from '#gateway';
+import type { CardOrigin } from '../cards/card-pages.ts';
+import type { Operation } from '../wire/methods.ts';
+import type { A2aVersion } from '../wire/version.ts';
+
+/** One request of a client for one agent, by whatever binding it came. */
+export interface Ask {
+  readonly operation: Operation;
+  /** That the client speaks. */
+  readonly version: A2aVersion;
+  /** The name that was called: of a service, pinned or with a suffix, or of what another primitive's bridge has. */
+  readonly service: string;
+  /** In the form of JSON-RPC, in the client's version. */
+  readonly params: JsonObject;
+  /** The same as JSON text, as it came where it came so. */
+  readonly paramsText: string;
+  readonly caller: Caller;
+  /** The payment that came with the message; null or absent for none. */
+  readonly payment?: PaymentSlip | null;
+  readonly requestId: string;
+  readonly traceparent: string | null;
+  readonly wantsReceipt: boolean;
+  /** The header that says what the whole run of the call may cost, as it came; null without one. */
+  readonly maxCost: string | readonly string[] | null;
+  /** Extensions that the client activates, as the header said; null for none. */
+  readonly extensions: string | null;
+  /** The address that cards in the answer are for; null where the request's Host is none. */
+  readonly origin: CardOrigin | null;
+  /** The id of the client's request, as text for the call's span; null on HTTP+JSON. */
+  readonly rpcId: string | null;
+}
+
+/** Where the answer goes. Results are JSON text in the client's version; the binding puts around them what it has. */
+export interface Out {
+  /** An event of a stream that goes on. Resolves when more can be written. `headers` are the stream's, where this is its first. */
+  event(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
+  /** The result, or the last event of a stream. `headers` are those of a reply that this begins. */
+  result(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
+  /** Any thrown value, as the wire says it. */
+  fail(thrown: unknown): Promise<void>;
+  /** An error in the words of the agent. */
+  refused(error: { readonly code: number; readonly message: string; readonly data?: unknown }): Promise<void>;
+  /** The stream is over, and its last event was written. */
+  close(): Promise<void>;
+}

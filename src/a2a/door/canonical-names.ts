@@ -1,0 +1,56 @@
+import { isObject, type JsonObject } from '#wire';
+import { PROTOCOL_NAMES } from './unambiguous.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import { protoName } from '../wire/proto-name.ts';
+
+/** 0.3 calls them otherwise over HTTP+JSON. */
+const OTHER_STEPS: ReadonlyMap<string, string> = new Map([
+  ['message', 'request'],
+  ['parts', 'content'],
+]);
+
+/** The canonical names of the fields whose proto name differs, in the objects of a request, outermost first. */
+const PLACES = PROTOCOL_NAMES.flatMap(([path, { exact }]) => {
+  const renamed = [...exact].map((name) => [protoName(name), name] as const).filter(([proto, name]) => proto !== name);
+  const names = new Map(renamed);
+  const paths = path.reduce<readonly (readonly string[])[]>(
+    (before, step) => {
+      const steps = [step, ...(OTHER_STEPS.has(step) ? [OTHER_STEPS.get(step)!] : [])];
+      return before.flatMap((begun) => steps.map((next) => [...begun, next]));
+    },
+    [[]],
+  );
+  return names.size === 0 ? [] : paths.map((one) => ({ path: one, names }));
+});
+const ANY_PROTO_NAME = new RegExp(`"(?:${[...new Set(PLACES.flatMap(({ names }) => [...names.keys()]))].join('|')})"\\s*:`);
+
+/**
+ * Parameters with canonical names in place of proto names. Readers of ProtoJSON take both, and both of the protocol's test kits send both. What was renamed
+ * is forwarded so, that the agent reads what the gateway read. The same object where there is nothing to rename. `text` is JSON text that holds the parameters,
+ * which spares those without such a name the search. Throws A2aError `InvalidParams` where a member stands under both names.
+ */
+export function withCanonicalNames(params: JsonObject, text: string): JsonObject {
+  if (!ANY_PROTO_NAME.test(text)) return params;
+  return PLACES.reduce((renamed, { path, names }) => renameAt(renamed, path, names, '') as JsonObject, params);
+}
+
+function renameAt(value: unknown, path: readonly string[], names: ReadonlyMap<string, string>, at: string): unknown {
+  const [step, ...rest] = path;
+  if (step === '*') return Array.isArray(value) ? value.map((one: unknown, index) => renameAt(one, rest, names, `${at}[${index}]`)) : value;
+  if (!isObject(value)) return value;
+  if (step === undefined) return renameIn(value, names, at);
+  if (!isObject(value[step]) && !Array.isArray(value[step])) return value;
+  const inner = renameAt(value[step], rest, names, at === '' ? step : `${at}.${step}`);
+  return inner === value[step] ? value : { ...value, [step]: inner };
+}
+
+function renameIn(object: JsonObject, names: ReadonlyMap<string, string>, at: string): JsonObject {
+  const found = Object.keys(object).filter((key) => names.has(key));
+  if (found.length === 0) return object;
+  const both = found.find((key) => Object.hasOwn(object, names.get(key)!));
+  if (both !== undefined) {
+    const [param, path] = [names.get(both)!, at === '' ? '' : `${at}.`];
+    throw new A2aError('InvalidParams', `${path}${both} and ${path}${param} are the same field: send ${param} alone`, { param: `${path}${param}` });
+  }
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [names.get(key) ?? key, value]));
+}

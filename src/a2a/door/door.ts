@@ -1,0 +1,106 @@
+import { isObject } from '#wire';
+import { authorise, type Catalog } from '#gateway';
+import { ownerOf, type Tasks } from '#tasks';
+import type { Ask, Out } from './ask.ts';
+import { listTasks } from '../tasks/list-tasks.ts';
+import { AGENT_KEY } from './metadata.ts';
+import { resolveAgent, unknownAgent } from '../agent/resolve.ts';
+import type { RunSend } from '../send/run-send.ts';
+import { runTask, type RunTaskDeps } from '../tasks/run-task.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import type { Operation } from '../wire/methods.ts';
+
+/** Answers one request at one agent. Never throws: what goes wrong is the answer. */
+export type Door = (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>;
+
+export interface DoorDeps {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
+  readonly tasks: Tasks;
+  readonly taskDeps: RunTaskDeps;
+  readonly runSend: RunSend;
+  /** Push notification configurations of the caller's tasks. */
+  readonly push: (ask: Ask, out: Out) => Promise<void>;
+  /** The extended card. */
+  readonly card: (ask: Ask, out: Out) => Promise<void>;
+  /** Answers for what is called as an agent and is another primitive; null for a name that is none. */
+  readonly bridged: (ask: Ask) => ((out: Out) => Promise<void>) | null;
+}
+
+/** Every operation of A2A at an agent, or, where the request names none in its address, at the one that it names inside. */
+export function createDoor(deps: DoorDeps): Door {
+  const table: Readonly<Record<Operation, (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>>> = {
+    send: deps.runSend,
+    stream: deps.runSend,
+    get: (ask, out, gone) => runTask(deps.taskDeps, ask, out, gone),
+    cancel: (ask, out, gone) => runTask(deps.taskDeps, ask, out, gone),
+    subscribe: (ask, out, gone) => runTask(deps.taskDeps, ask, out, gone),
+    list: (ask, out, gone) => listTasks(deps.taskDeps, ask, out, gone),
+    'push-set': deps.push,
+    'push-get': deps.push,
+    'push-list': deps.push,
+    'push-delete': deps.push,
+    card: deps.card,
+  };
+  return async (asked, out, gone) => {
+    try {
+      const service = asked.service === '' ? await agentIn(deps, asked) : asked.service;
+      if (service === null) return await listTasks(deps.taskDeps, asked, out, gone);
+      const ask = { ...asked, service };
+      const bridged = await bridgedAt(deps, ask);
+      if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(out);
+      // What is noted here is shown without a call that would be authorised.
+      if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);
+      await table[ask.operation](ask, out, gone);
+    } catch (error) {
+      await out.fail(error);
+    }
+  };
+}
+
+/** `deps.bridged`, once more where the name may be new and another gateway knows it. Rejects where nothing has that name. */
+async function bridgedAt({ bridged, taskDeps }: DoorDeps, ask: Ask): Promise<((out: Out) => Promise<void>) | null> {
+  try {
+    return bridged(ask);
+  } catch (error) {
+    const known = taskDeps.pipeline.lookUp(ask.service, 'agent');
+    if (known === null) throw error;
+    await known;
+    return bridged(ask);
+  }
+}
+
+/**
+ * The agent that a request to all of them is for: by `tenant` (1.0), by metadata, by its task, or because there is no other. null: all are meant, whose tasks
+ * a list is asked for.
+ */
+async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation }: Ask): Promise<string | null> {
+  const message = params['message'];
+  for (const holder of [params['metadata'], isObject(message) ? message['metadata'] : undefined]) {
+    const named = isObject(holder) ? holder[AGENT_KEY] : undefined;
+    if (typeof named === 'string' && named !== '') return named;
+  }
+  const { tenant } = params;
+  if (typeof tenant === 'string' && tenant !== '') return tenant;
+  const taskId = isObject(message) ? message['taskId'] : operation.startsWith('push-') ? (params['taskId'] ?? params['id']) : params['id'];
+  if (typeof taskId === 'string' && taskId !== '') {
+    const found = await tasks.findAll('agent', taskId, ownerOf(caller));
+    // Agents choose the ids of their tasks, and one could choose that of another's.
+    if (found.length > 1) throw whichAgent(found.map(({ service }) => service));
+    if (found.length === 1) return found[0]!.service;
+    throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
+  }
+  // A key for some agents is told of the tasks of each by itself.
+  if (operation === 'list' && !caller.key?.allowedServices) return null;
+  const names = [...new Set(catalog.offers('agent').map(({ service }) => service))];
+  if (names.length === 1) return names[0]!;
+  if (names.length === 0) throw unknownAgent('(none)');
+  throw whichAgent(names);
+}
+
+function whichAgent(names: readonly string[]): A2aError {
+  return new A2aError(
+    'InvalidParams',
+    `Which agent? Post to /a2a/<agent>, or name it in metadata["${AGENT_KEY}"] (or tenant): ${names.slice(0, 10).join(', ')}${names.length > 10 ? ', …' : ''}`,
+    { param: `metadata["${AGENT_KEY}"]` },
+  );
+}

@@ -1,0 +1,109 @@
+import { errorText, eventText, isObject, resultText, type Answer } from '#wire';
+import { toGatewayError } from '#gateway';
+import type { Out } from './ask.ts';
+import { A2A_ERRORS, A2aError, errorNameOf } from '../wire/a2a-error.ts';
+import { isStreaming, type Operation } from '../wire/methods.ts';
+import { legacyRestResult } from '../wire/rest-legacy.ts';
+import { bareFromResult } from '../wire/bare-body.ts';
+import { errorValue, REST_MEDIA_TYPES, toA2aError, type A2aBinding } from '../wire/errors-a2a.ts';
+import type { A2aVersion } from '../wire/version.ts';
+
+export interface OutOptions {
+  /** The answer, with what its head says beside the usual where it is a stream. */
+  readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
+  readonly version: A2aVersion;
+  readonly binding: A2aBinding;
+  /** On JSON-RPC. */
+  readonly idText: string;
+  /** null where it is not known what was asked. */
+  readonly operation: Operation | null;
+  /** The body was a bare message, and a task is what comes back. */
+  readonly bare?: boolean;
+  /** More headers of a reply that is no stream, asked for when it is written; default none. */
+  readonly told?: () => Readonly<Record<string, string>>;
+  /** Told of errors that no wire has a word for. */
+  readonly onError: (error: unknown) => void;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Writes results as the binding has them: around the id of JSON-RPC, or as they are on HTTP+JSON. */
+export function createOut({ answer: open, version, binding, idText, operation, bare = false, told: more = () => ({}), onError }: OutOptions): Out {
+  // A bare message came to an address of JSON-RPC: errors have one form there.
+  const rest = binding === 'rest' && !bare;
+  // Clients of 0.3 that asked for events read nothing else.
+  const failsInEvent = version === '0.3' && !rest && operation !== null && isStreaming(operation);
+  const streams = operation !== null && isStreaming(operation);
+  const around = (text: string) => {
+    if (bare) return text;
+    if (!rest) return resultText(idText, text);
+    // 0.3 writes on HTTP+JSON what it writes nowhere else.
+    return version === '0.3' && operation !== null ? JSON.stringify(legacyRestResult(operation, JSON.parse(text))) : text;
+  };
+  const type = { 'content-type': rest ? REST_MEDIA_TYPES[version] : 'application/json' };
+  let begun = false;
+  let head: Readonly<Record<string, string>> = {};
+  const answer = open(() => head);
+
+  const fail = async (status: number, headers: Readonly<Record<string, string>>, text: string, inStream: string) => {
+    if (!begun && failsInEvent && status === 200) await answer.events(NOTHING);
+    else if (!begun) return answer.end(text, status, { ...headers, ...more(), ...type });
+    // On HTTP+JSON nothing but the name of the event tells an error from a result.
+    if (!rest) return answer.end(inStream, 200);
+    await answer.events(Buffer.from(eventText(inStream, null, 'error')));
+    answer.close();
+  };
+
+  return {
+    async event(text, headers) {
+      if (!begun && headers) head = headers;
+      begun = true;
+      await answer.events(Buffer.from(eventText(around(text))));
+    },
+    async result(text, headers = {}) {
+      if (streams) {
+        // Also a single event is a stream to a client that asked for one.
+        if (!begun) head = headers;
+        await answer.events(NOTHING);
+        answer.end(around(text), 200);
+      } else if (bare) {
+        const task = bareFromResult(JSON.parse(text));
+        answer.end(task === null ? text : JSON.stringify(task), 200, { ...headers, ...more() });
+      } else answer.end(around(text), 200, { ...headers, ...more(), ...type });
+    },
+    async fail(thrown) {
+      const told = worthTelling(thrown);
+      if (told !== null) onError(told);
+      const target = { version, binding: rest ? binding : 'jsonrpc', bare, idText } as const;
+      const { status, headers, text } = toA2aError(thrown, target);
+      await fail(status, headers, text, rest ? JSON.stringify(errorValue(thrown, target)) : text);
+    },
+    async refused(error) {
+      const text = rest ? JSON.stringify(restError(version, error)) : errorText(idText, error);
+      await fail(rest || bare ? statusOf(error.code) : 200, {}, text, text);
+    },
+    async close() {
+      await answer.events(NOTHING);
+      answer.close();
+    },
+  };
+}
+
+/** An agent's error over HTTP+JSON. */
+function restError(version: A2aVersion, error: { readonly code: number; readonly message: string; readonly data?: unknown }): object {
+  if (version === '0.3') return error;
+  const details = Array.isArray(error.data) ? error.data.filter(isObject) : [];
+  return { error: { code: statusOf(error.code), status: canonicalOf(error.code), message: error.message, details } };
+}
+
+const rowOf = (code: number) => A2A_ERRORS[errorNameOf(code) ?? 'InternalError'];
+const statusOf = (code: number): number => rowOf(code).status;
+const canonicalOf = (code: number): string => rowOf(code).canonical;
+
+/** What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or an agent did, and for what is meant to be refused. */
+function worthTelling(thrown: unknown): unknown {
+  if (thrown instanceof A2aError) return null;
+  const { code, cause } = toGatewayError(thrown);
+  if (code === 'internal') return cause ?? thrown;
+  return code === 'service_unavailable' ? (cause ?? null) : null;
+}

@@ -1,0 +1,102 @@
+import type { ErrorCode, GatewayError, Seals } from '#wire';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
+import { ANONYMOUS_ACCOUNT, NO_PAYMENTS, PaymentNeeded, type Payments } from '#gateway';
+import type { Ask } from './ask.ts';
+import { X402 } from './paid-message.ts';
+import { ID_CHARS_MAX } from '../wire/read-send.ts';
+import { taskTo03 } from '../wire/translate-task.ts';
+
+/** A task that there is for no agent: it waits for its client to pay. Its id says so itself, so that nothing is kept. */
+export interface PaymentTasks {
+  /** The task that a caller gets whose money does not reach, as the result of a send in the client's version, JSON text. `least`: what the call would have locked. */
+  unpaid(
+    of: {
+      readonly ask: Pick<Ask, 'caller' | 'payment' | 'version'>;
+      readonly service: string;
+      readonly contextId: string | null;
+      /** The task that the message was to go on with; null for a new one. */
+      readonly taskId: string | null;
+    },
+    error: GatewayError,
+    least: MicroUsd,
+  ): Promise<string>;
+  /** What the message went on with that such a task of this account stands for, null for a new one; undefined for an id that is of none. */
+  goesOnWith(account: string, taskId: string): string | null | undefined;
+}
+
+const PREFIX = 'unpaid-';
+/** Of the one message of such a task. */
+const SUFFIX = '-1';
+
+/** Tasks of the x402 extension for A2A (v0.2): `input-required`, with the terms in the metadata of its status message. */
+export function createPaymentTasks({
+  payments,
+  seals,
+  now,
+}: {
+  readonly payments: Payments;
+  readonly seals: Seals;
+  readonly now: () => number;
+}): PaymentTasks {
+  return {
+    async unpaid({ ask, service, contextId, taskId }, error, least) {
+      const { caller, payment = null, version } = ask;
+      // Where a limit is what is too low, a payment would not help.
+      const payable = error instanceof PaymentNeeded;
+      const amount = payable ? error.missing : least;
+      const required = await (payable ? payments : NO_PAYMENTS).required({
+        caller,
+        error: error.message,
+        resource: {
+          url: `a2a://agent/${encodeURIComponent(service)}`,
+          description: `${service}, at most ${formatUsd(amount)} USDC a message`,
+          mimeType: 'application/json',
+        },
+        amount,
+      });
+      // Whoever pays for it goes on with it: which wallet that will be is not known.
+      const account = taskId === null && (caller.anonymous || caller.paying) ? ANONYMOUS_ACCOUNT : caller.account;
+      const whole = `${PREFIX}${seals.seal(account, [taskId])}`;
+      // The longest ids do not fit into another.
+      const id = whole.length + SUFFIX.length <= ID_CHARS_MAX ? whole : `${PREFIX}${seals.seal(account, [null])}`;
+      const context = contextId ?? id;
+      const message = {
+        messageId: `${id}${SUFFIX}`,
+        contextId: context,
+        taskId: id,
+        role: 'ROLE_AGENT',
+        parts: [{ text: required.error }],
+        metadata: { ...standing(error, payment), [X402.required]: required },
+      };
+      const task = {
+        id,
+        contextId: context,
+        status: { state: 'TASK_STATE_INPUT_REQUIRED', timestamp: new Date(now()).toISOString(), message },
+      };
+      return JSON.stringify(version === '1.0' ? { task } : taskTo03(task));
+    },
+    goesOnWith(account, taskId) {
+      const text = taskId.startsWith(PREFIX) ? taskId.slice(PREFIX.length) : null;
+      const sealed = text === null ? null : (seals.open(account, text) ?? seals.open(ANONYMOUS_ACCOUNT, text));
+      return Array.isArray(sealed) ? (sealed[0] as string | null) : undefined;
+    },
+  };
+}
+
+/** By the extension (section 9.1). */
+const FAILURES: Partial<Record<ErrorCode, string>> = {
+  payment_expired: 'EXPIRED_PAYMENT',
+  insufficient_payment: 'INVALID_AMOUNT',
+  payment_verification_failed: 'INVALID_SIGNATURE',
+};
+
+/** Where the payment stands: none came, one was taken that does not reach, or one was no good, and another is asked for. */
+function standing({ code, message }: GatewayError, payment: Ask['payment']): Readonly<Record<string, unknown>> {
+  const failure = payment ? FAILURES[code] : undefined;
+  if (payment && failure !== undefined) {
+    const { network } = (payment.payload['accepted'] ?? {}) as { readonly network?: unknown };
+    const failed = { success: false, errorReason: message, network: typeof network === 'string' ? network : '', transaction: '' };
+    return { [X402.status]: 'payment-failed', [X402.error]: failure, [X402.receipts]: [failed] };
+  }
+  return { [X402.status]: 'payment-required', ...(payment?.receipt ? { [X402.receipts]: [payment.receipt] } : {}) };
+}

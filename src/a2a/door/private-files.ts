@@ -1,0 +1,22 @@
+import { isObject, type JsonObject, namesPrivateHost } from '#wire';
+import { A2aError } from '../wire/a2a-error.ts';
+
+/**
+ * Refuses a message with a file whose address names a host of a private network: the agent would fetch it from within its own. What the names of public
+ * hosts resolve to, is for the agent to look at. Throws A2aError `InvalidParams`.
+ */
+export function refusePrivateFiles({ message }: JsonObject): void {
+  const parts: unknown = isObject(message) ? message['parts'] : undefined;
+  if (!Array.isArray(parts)) return;
+  for (const [index, part] of parts.entries()) {
+    if (!isObject(part)) continue;
+    const { url, file } = part;
+    const uri = isObject(file) ? file['uri'] : undefined;
+    const found = isPrivate(url) ? 'url' : isPrivate(uri) ? 'file.uri' : null;
+    if (found === null) continue;
+    const param = `message.parts[${index}].${found}`;
+    throw new A2aError('InvalidParams', `${param} must name a host of the public internet`, { param });
+  }
+}
+
+const isPrivate = (address: unknown): boolean => typeof address === 'string' && namesPrivateHost(address);

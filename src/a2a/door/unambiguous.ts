@@ -1,0 +1,66 @@
+import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, membersAlong, RawJsonError } from '#wire';
+import { MAX_COST_META } from '#gateway';
+import { X402 } from './paid-message.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+
+/** A client may send back what it was told: so the names of replies are known as well. */
+const METADATA = actedOn([
+  MAX_COST_META,
+  ...'tollgate/agent tollgate/run tollgate/generation tollgate/receipt tollgate/usage tollgate/cut'.split(' '),
+  ...Object.values(X402),
+]);
+const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
+const MESSAGE = actedOn(['kind', 'messageId', 'taskId', 'contextId', 'referenceTaskIds', 'role', 'parts', 'content', 'extensions', 'metadata']);
+const PART = actedOn(['kind', 'text', 'file', 'data', 'raw', 'url', 'filename', 'mediaType', 'metadata']);
+const FILE = actedOn(['bytes', 'uri', 'fileWithBytes', 'fileWithUri', 'name', 'mimeType']);
+
+/** Names of the protocol, by the object that they stand in, outermost first. Data and metadata are free. */
+export const PROTOCOL_NAMES: ActedOnAt = [
+  [
+    [],
+    actedOn([
+      // A bare body has no envelope, and must not seem to have one.
+      ...'jsonrpc method params result error'.split(' '),
+      ...'id taskId contextId tenant message request metadata configuration name'.split(' '),
+      ...'pushNotificationConfig taskPushNotificationConfig pushNotificationConfigId url token authentication'.split(' '),
+      ...'historyLength status pageSize pageToken statusTimestampAfter includeArtifacts config configId'.split(' '),
+    ]),
+  ],
+  [['config'], actedOn(['pushNotificationConfig'])],
+  [['message'], MESSAGE],
+  [['message', 'parts', '*'], PART],
+  [['message', 'parts', '*', 'file'], FILE],
+  [
+    ['configuration'],
+    actedOn([
+      ...'acceptedOutputModes historyLength blocking returnImmediately'.split(' '),
+      ...'pushNotificationConfig taskPushNotificationConfig pushNotification'.split(' '),
+    ]),
+  ],
+  [['configuration', 'pushNotificationConfig'], PUSH],
+  [['configuration', 'taskPushNotificationConfig'], PUSH],
+  [['pushNotificationConfig'], PUSH],
+  [['config', 'pushNotificationConfig'], PUSH],
+];
+
+/** What the gateway acts on in parameters of both versions and bindings before it passes the rest on as it came. */
+const ACTED_ON: ActedOnAt = [...PROTOCOL_NAMES, [['metadata'], METADATA], [['message', 'metadata'], METADATA]];
+
+/**
+ * Refuses parameters that an agent could read otherwise than the gateway did: whose task a message is for, and what it costs, must be the same to both.
+ * Throws A2aError `InvalidParams` for a spelling that is nearly that of a member which counts.
+ */
+export function refuseLookAlikes(params: JsonObject): void {
+  const fault = lookAlikeAt(params, ACTED_ON);
+  if (fault !== null) throw new A2aError('InvalidParams', fault.message, { param: fault.param });
+}
+
+/** Refuses JSON text of parameters in which a key stands twice: readers differ in which one they take. Throws A2aError `InvalidParams`. */
+export function refuseRepeatedKeys(paramsText: string): void {
+  try {
+    if (membersAlong(paramsText, ['message', 'metadata']).has('configuration')) membersAlong(paramsText, ['configuration']);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    throw new A2aError('InvalidParams', `The parameters cannot be read in one way alone: ${error.message}`);
+  }
+}

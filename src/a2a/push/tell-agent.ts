@@ -1,0 +1,53 @@
+import { OWN_ACCOUNT, pinned, runFree, type Catalog, type Offer, type Pipeline, type ReplyEnd } from '#gateway';
+import type { Task, TaskOwner } from '#tasks';
+import { readAgent } from '../agent/agent-reply.ts';
+import { agentRequest } from '../agent/agent-request.ts';
+import type { Cards } from '../cards/card-cache.ts';
+import { chooseLink } from '../agent/link.ts';
+import { versionIn } from '../tasks/tasks-of-agents.ts';
+import { writePushConfig } from '../wire/push-config.ts';
+
+export interface TellAgentDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly catalog: Pick<Catalog, 'offers'>;
+  readonly cards: Pick<Cards, 'facts'>;
+  readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
+}
+
+const FREE: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+/** The client's answer waits for it. */
+const TELL_MS = 2_000;
+const REPLY_BYTES_MAX = 64 * 1024;
+
+/**
+ * Has an agent tell the gateway of a task whose client wants to be told of it, so that the client need not wait for the gateway's next look. Nothing depends
+ * on it: where the agent cannot, or does not, the looks go on.
+ */
+export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAgentDeps, task: Task): Promise<void> {
+  const offer = catalog.offers('agent').find(({ id }) => id === task.offerId);
+  const facts = offer && task.live ? await cards.facts(offer) : null;
+  const url = offer && facts?.push === true && !facts.bare ? ownWebhook(offer, task, task.taskId) : null;
+  if (!offer || !facts || url === null) return;
+  const link = chooseLink(offer, facts, versionIn(task.notes) ?? '1.0');
+  const params = writePushConfig(link.version, { id: 'tollgate', taskId: task.taskId, url, token: null, authentication: null });
+  const requestId = `tell-${task.taskId.slice(0, 64)}`;
+  await runFree(
+    pipeline,
+    {
+      primitive: 'agent',
+      caller: { account: OWN_ACCOUNT, key: null, wallet: null },
+      requestId,
+      target: pinned(offer.id),
+      method: 'tasks/pushNotificationConfig/set',
+      timeoutMs: TELL_MS,
+      // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+      async *converse(_offer, send) {
+        const asked = { operation: 'push-set', version: link.version, params, paramsText: JSON.stringify(params), id: requestId, requestId } as const;
+        const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
+        for await (const _said of readAgent(link, requestId, reply, REPLY_BYTES_MAX)) break;
+        return FREE;
+      },
+    },
+    new AbortController().signal,
+  );
+}

@@ -1,0 +1,96 @@
+import type { UpstreamFailure } from '#wire';
+import { heldAgainst, measuredUse, ONE_CALL, readReportedUsage, type MeasuredWork, type Offer, type ReplyEnd, type ReportedUsage } from '#gateway';
+import { readEvent, type A2aEvent } from '../wire/read-result.ts';
+import { isTerminal } from '../wire/task-state.ts';
+import { translateEvent } from '../wire/translate-result.ts';
+import type { A2aVersion } from '../wire/version.ts';
+
+/** What a call's reply came to, for the door that writes it. */
+export interface A2aTail {
+  /** The result, or the last event, as JSON text in the client's version; null where a stream ended before one. */
+  readonly text: string | null;
+  /** What it says; null where there is none. */
+  readonly event: A2aEvent | null;
+  /** The agent's own words where it refused. */
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } | null;
+  /** Why a stream broke off whose task goes on; null where it did not. */
+  readonly cut: string | null;
+}
+
+export const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
+
+/**
+ * What a message used that is paid: counted once; where the agent is priced by its use, what it reported of that, held against `work`. `cut`: it was stopped,
+ * and need not have come to a report.
+ */
+export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, work: MeasuredWork): ReportedUsage {
+  const unreported = reported === undefined || reported === null;
+  return offer.priceCap === null || (cut && unreported) ? ONE_CALL : heldAgainst(readReportedUsage(reported), offer, work);
+}
+
+/** What of an offer says how a claim of use is read. */
+export type PricedByUse = Pick<Offer, 'priceCap' | 'endpoint'>;
+
+/**
+ * How a call ends whose last event this is: charged where the agent answered or its task is completed, free where the task failed or was rejected, pending
+ * where it goes on. One that was canceled is cut: charged where it had given output (`gave`), else free. `later`: the message went on with a task, whose use
+ * is charged with its first message.
+ */
+export function toEnd(
+  offer: Offer,
+  event: A2aEvent,
+  tail: A2aTail,
+  { later, gave, work }: { readonly later: boolean; readonly gave: boolean; readonly work: MeasuredWork },
+): ReplyEnd {
+  const finishReason = event.kind === 'message' ? 'message' : event.state;
+  if (event.kind !== 'message' && !isTerminal(event.state)) return { ...FREE, outcome: 'pending', finishReason, tail };
+  const cut = event.state === 'canceled' && gave;
+  if (event.kind !== 'message' && event.state !== 'completed' && !cut) return { ...FREE, finishReason, tail };
+  const { usage, flags } = later ? ONE_CALL : usageOf(offer, event.usage, cut, work);
+  return { usage, flags, outcome: cut ? 'cut' : 'complete', estimated: false, finishReason, tail };
+}
+
+/**
+ * The answer is larger than the gateway takes, and no task is known by it. The agent has done its work, and its client may have asked for as much: it is
+ * charged as it can be measured, and the client is told by a message in the place of the answer.
+ */
+export function tooLargeEnd(
+  { priceCap }: Offer,
+  version: A2aVersion,
+  { callId, contextId, later }: { readonly callId: string; readonly contextId: string | null; readonly later: boolean },
+  failure: UpstreamFailure,
+  durationMs: number,
+): ReplyEnd {
+  const why = `The agent has answered, and is charged, but ${failure.message}: it cannot be passed on. Ask it for less at once`;
+  const message = {
+    messageId: callId,
+    ...(contextId === null ? {} : { contextId }),
+    role: 'ROLE_AGENT',
+    parts: [{ text: why }],
+    metadata: { 'tollgate/cut': why },
+  };
+  const event = readEvent('1.0', { message })!;
+  return {
+    usage: later ? { call: 1n } : measuredUse(failure, durationMs),
+    outcome: 'cut',
+    estimated: priceCap !== null && !later,
+    finishReason: 'too_large',
+    flags: [],
+    tail: { text: JSON.stringify(translateEvent('1.0', version, { message })), event, error: null, cut: null } satisfies A2aTail,
+  };
+}
+
+/** The agent refused: nothing is charged. */
+export const refusedEnd = (error: NonNullable<A2aTail['error']>): ReplyEnd => ({
+  ...FREE,
+  finishReason: `error ${error.code}`,
+  tail: { text: null, event: null, error, cut: null } satisfies A2aTail,
+});
+
+/** The stream is over, and its task is not. */
+export const pendingEnd = (tail: Partial<A2aTail>): ReplyEnd => ({
+  ...FREE,
+  outcome: 'pending',
+  finishReason: null,
+  tail: { text: null, event: null, error: null, cut: null, ...tail } satisfies A2aTail,
+});

@@ -1,0 +1,229 @@
+import { GatewayError, isObject, ofGeneration } from '#wire';
+import type { SettledFrame } from '#billing/amounts';
+import {
+  capCost,
+  pinned,
+  lowestCap,
+  MAX_COST_HEADER,
+  MAX_COST_META,
+  refuseCapBeside,
+  NO_PREFERENCES,
+  PaymentNeeded,
+  toGatewayError,
+  wasCharged,
+  type Call,
+  type CallRequest,
+  type Catalog,
+  type CostCap,
+  type Pipeline,
+} from '#gateway';
+import { ownerOf, type Task } from '#tasks';
+import type { Ask, Out } from '../door/ask.ts';
+import type { A2aTail } from './ending.ts';
+import { lastInContext } from './context-of.ts';
+import { followUpOf } from './follow-up.ts';
+import { costHeaders, withCost, withReceipt, withTaskCost } from '../door/metadata.ts';
+import { keptTask, keptText, type Kept, type Once } from './once.ts';
+import type { PaymentTasks } from '../door/payment-required.ts';
+import type { Push } from '../push/push-door.ts';
+import { resolveAgent } from '../agent/resolve.ts';
+import { createSendTalk, type SendAsk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
+import { beganBy, keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import { ID_CHARS_MAX, readSend, type SendParams } from '../wire/read-send.ts';
+import { isTerminal } from '../wire/task-state.ts';
+
+export interface RunSendDeps extends SendTalkDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  readonly once: Once;
+  readonly unpaid: PaymentTasks;
+  /** Push notifications that are asked for with a message. */
+  readonly push: Pick<Push, 'check' | 'keep'>;
+}
+
+export type RunSend = (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>;
+
+/** A message that a client has left is sent all the same: leaving never cancels a task. */
+const NEVER = new AbortController().signal;
+
+/** Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what is wrong before anything was written. */
+export function createRunSend(deps: RunSendDeps): RunSend {
+  return async (asked, out, gone) => {
+    const fields = readSend(asked.version, asked.params);
+    if (typeof fields === 'string') throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
+    if (fields.pushConfig !== null) deps.push.check(asked, fields.pushConfig);
+    const { ask, taskId } = withoutUnpaid(deps, asked, fields);
+    const { service } = resolveAgent(deps.catalog, ask.service);
+    const task = taskId === null ? null : await deps.tasks.find(keyOf(service, taskId), ownerOf(ask.caller));
+    if (taskId !== null && task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
+    await refuseForeignTasks(deps, ask, service, fields.referenceTaskIds);
+    await deps.once(ask, service, fields.messageId, out, (callId) => run(deps, ask, fields, task, service, callId, out, gone));
+  };
+}
+
+/** Runs the call and writes its answer. Resolves with what is kept for who sends the message again; null for nothing. */
+async function run(
+  deps: RunSendDeps,
+  ask: Ask,
+  fields: SendParams,
+  task: Task | null,
+  service: string,
+  callId: string,
+  out: Out,
+  gone: AbortSignal,
+): Promise<Kept | null> {
+  const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
+  const talk = createSendTalk(deps, {
+    ...ask,
+    taskId: task?.taskId ?? null,
+    contextId: fields.contextId,
+    begunIn: task === null ? null : versionIn(task.notes),
+    later: task?.live === true,
+    covered,
+    waits: false,
+    left: gone,
+    ...pushOf(deps, ask, fields),
+  });
+  let call: Call | null = null;
+  let begun = false;
+  try {
+    // Another provider knows nothing of the context.
+    const last = await lastInContext(deps.tasks, ask.caller, service, fields.contextId);
+    call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, last?.offerId ?? null), callId);
+    for await (const frame of deps.pipeline.run(call, NEVER)) {
+      if (frame.type === 'data') {
+        const text = Buffer.from(frame.bytes).toString();
+        if (begun || call.free !== null) await out.event(begun ? text : withReceipt(text, ask.payment));
+        else await out.event(withReceipt(withCost(text, call.id, null), ask.payment), costHeaders(call.id, null));
+        begun = true;
+      }
+      if (frame.type !== 'settled') continue;
+      await talk.noted();
+      const kept = await write(deps, ask, call, frame, out);
+      // Whatever became of the stream, its task goes on: who sends the message again is shown that.
+      return kept ?? (talk.task() === null ? null : keptTask(talk.task()!, mayCost(call)));
+    }
+    return null;
+  } catch (error) {
+    if (call === null || covered) throw error;
+    if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
+    const { contextId } = fields;
+    const least = call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate) + call.lendable;
+    const waiting = { ask, service, contextId: contextId ?? task?.contextId ?? null, taskId: task?.taskId ?? null };
+    await out.result(await deps.unpaid.unpaid(waiting, toGatewayError(error), least));
+    return null;
+  }
+}
+
+async function write({ tasks }: RunSendDeps, ask: Ask, call: Call, settled: SettledFrame, out: Out): Promise<Kept | null> {
+  const { text, event, error, cut } = settled.tail as A2aTail;
+  if (error !== null) {
+    await out.refused(error);
+    return null;
+  }
+  const taskId = event?.taskId ?? null;
+  if (cut !== null) await out.fail(new GatewayError('provider_unavailable', cut));
+  if (text === null) {
+    if (cut === null) await out.close();
+    return null;
+  }
+  const over = event?.kind === 'message' || isTerminal(event?.state ?? null);
+  const { payment, wantsReceipt } = ask;
+  let shown: string;
+  if (call.free === null) shown = withReceipt(withCost(text, call.id, over ? settled : null), payment);
+  else {
+    // The task's first message has paid for this one.
+    const cost = over && taskId !== null ? await tasks.costOf(keyOf(call.service, taskId), beganBy) : null;
+    shown = withTaskCost(text, null, cost, wantsReceipt);
+  }
+  await out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
+  const charged = over ? wasCharged(settled) : mayCost(call);
+  if (event?.kind === 'task' || event?.kind === 'message') return keptText(shown, event.kind === 'task' ? taskId : null, charged);
+  return taskId === null ? null : keptTask(taskId, charged);
+}
+
+/** Whether something could be charged for a call, now or when its task ends. */
+const mayCost = ({ candidates, lendable }: Call): boolean => lendable > 0n || candidates.some(({ estimate }) => estimate > 0n);
+
+/** Who is to be told of the task, noted before anything is seen of it. */
+function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pick<SendAsk, 'pushes' | 'onTask'> {
+  if (pushConfig === null) return { pushes: false };
+  return { pushes: true, onTask: ({ service, taskId }) => push.keep(ask, service, taskId, pushConfig) };
+}
+
+/** A message to a task that waits for money is what could not be sent then: that task is nobody's. */
+function withoutUnpaid({ unpaid }: RunSendDeps, ask: Ask, { taskId }: SendParams): { readonly ask: Ask; readonly taskId: string | null } {
+  const meant = taskId === null ? undefined : unpaid.goesOnWith(ask.caller.account, taskId);
+  if (meant === undefined) return { ask, taskId };
+  const { message, ...rest } = ask.params;
+  const { taskId: _unpaid, contextId, ...said } = message as Record<string, unknown>;
+  const params = {
+    message: {
+      ...said,
+      ...(meant === null ? {} : { taskId: meant }),
+      // One that had no context was given its own id for that.
+      ...(contextId === undefined || contextId === taskId ? {} : { contextId }),
+    },
+    ...rest,
+  };
+  return { ask: { ...ask, params, paramsText: JSON.stringify(params) }, taskId: meant };
+}
+
+/** An agent knows nothing of whose its tasks are: what a message refers to has to be the caller's own. */
+async function refuseForeignTasks({ tasks }: RunSendDeps, { caller }: Ask, service: string, ids: readonly string[]): Promise<void> {
+  const owner = ownerOf(caller);
+  const found = await Promise.all([...new Set(ids)].map(async (id) => ({ id, task: await tasks.find(keyOf(service, id), owner) })));
+  const missing = found.find(({ task }) => task === null);
+  if (missing) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: missing.id.slice(0, ID_CHARS_MAX) } });
+}
+
+function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: SendTalk, covered: boolean, sticky: string | null): CallRequest {
+  const offerId = task?.offerId ?? sticky;
+  const cap = capOf(ask);
+  const request: CallRequest = {
+    primitive: 'agent',
+    caller: ask.caller,
+    requestId: ask.requestId,
+    targets: [offerId === null ? ask.service : pinned(offerId)],
+    preferences: NO_PREFERENCES,
+    stickyKey: fields.contextId === null ? null : `${ask.caller.account} a2a ${fields.contextId}`,
+    images: 0,
+    stream: ask.operation === 'stream',
+    exchange: talk,
+    free: covered ? 'message/send' : null,
+    estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
+    facts: {
+      'a2a.protocol.version': ask.version,
+      ...(ask.rpcId === null ? {} : { 'jsonrpc.request.id': ask.rpcId }),
+      ...(fields.contextId === null ? {} : { 'a2a.context.id': fields.contextId }),
+    },
+    metadata: null,
+    traceparent: ask.traceparent,
+    wantsReceipt: ask.wantsReceipt,
+    ...(ask.payment ? { payment: ask.payment } : {}),
+  };
+  // What is covered costs nothing more.
+  return covered ? request : capCost(request, cap);
+}
+
+/**
+ * The most that the run may cost: the lowest that the header, the metadata of the request and that of the message say. Throws GatewayError `invalid_request`.
+ */
+export function capOf({ params, maxCost }: Ask): CostCap | null {
+  refuseCapBeside(params, 'metadata');
+  const { metadata, message } = params;
+  return lowestCap([
+    [MAX_COST_META, saidIn(metadata)],
+    [MAX_COST_META, isObject(message) ? saidIn(message['metadata']) : undefined],
+    [MAX_COST_HEADER, maxCost],
+  ]);
+}
+
+const saidIn = (metadata: unknown): unknown => (isObject(metadata) ? metadata[MAX_COST_META] : undefined);
+
+/** Whether an error says that the caller has to pay before the call is made. */
+export function asksForMoney(error: unknown): boolean {
+  const { code } = toGatewayError(error);
+  return error instanceof PaymentNeeded || code === 'insufficient_balance' || code === 'escrow_not_setup' || code === 'insufficient_payment';
+}

@@ -1,0 +1,129 @@
+import type { JsonObject } from '#wire';
+import { pinned, runFree } from '#gateway';
+import { ownerOf, type Task } from '#tasks';
+import type { Ask, Out } from '../door/ask.ts';
+import type { A2aTail } from '../send/ending.ts';
+import { AGENT_KEY, withMetadata } from '../door/metadata.ts';
+import { notedTask, type RunTaskDeps } from './run-task.ts';
+import { BRIDGED } from './tasks-of-agents.ts';
+import { createTaskTalk } from './task-talk.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import { stateOf } from '../wire/task-state.ts';
+
+const PAGE_DEFAULT = 50;
+const PAGE_MAX = 100;
+const AT_ONCE = 8;
+
+interface ListParams {
+  readonly contextId: string | null;
+  readonly state: string | null;
+  readonly since: number | null;
+  readonly pageSize: number;
+  readonly pageToken: string | null;
+  readonly historyLength: number | null;
+  readonly includeArtifacts: boolean;
+}
+
+/**
+ * `ListTasks`: the caller's own tasks as they are noted here, since an agent knows nothing of whose they are; each as its agent shows it. One that its agent
+ * does not show any more, or that is very large, is shown by what is noted.
+ */
+export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
+  const service = ask.service === '' ? null : deps.nameOf(ask.service);
+  const { pageSize, pageToken, contextId, state, since, historyLength, includeArtifacts } = readList(ask.params);
+  const query = { primitive: 'agent', service, contextId, state, since, after: pageToken, limit: pageSize } as const;
+  const page = await deps.tasks.list(ownerOf(ask.caller), query);
+  const tasks: string[] = [];
+  let chars = 0;
+  for (let from = 0; from < page.tasks.length; from += AT_ONCE) {
+    const group = page.tasks.slice(from, from + AT_ONCE);
+    const full = chars > LIST_CHARS_MAX;
+    const seen = await Promise.all(group.map((task) => (full ? notedTask(task) : shown(deps, ask, task, historyLength, gone))));
+    const texts = seen.map((task, index) => {
+      const text = JSON.stringify(includeArtifacts ? task : withoutArtifacts(task as JsonObject));
+      // Among those of all agents a task says whose it is.
+      return service === null ? withMetadata(text, { [AGENT_KEY]: JSON.stringify(group[index]!.service) }) : text;
+    });
+    chars += texts.reduce((sum, { length }) => sum + length, 0);
+    tasks.push(...texts);
+  }
+  const rest = JSON.stringify({ nextPageToken: page.next ?? '', pageSize, totalSize: page.total });
+  await out.result(`{"tasks":[${tasks.join(',')}],${rest.slice(1)}`);
+}
+
+/** Of all tasks of a page together: what comes after that is shown by what is noted. */
+const LIST_CHARS_MAX = 16 * 1024 * 1024;
+/** Of one task, as long as several are asked for. */
+const SHOWN_BYTES_MAX = 8 * 1024 * 1024;
+
+async function shown(
+  deps: RunTaskDeps,
+  { caller, requestId, version }: Ask,
+  task: Task,
+  historyLength: number | null,
+  gone: AbortSignal,
+): Promise<unknown> {
+  if (task.snapshot !== null || task.notes === BRIDGED) return notedTask(task);
+  const params: JsonObject = { id: task.taskId, ...(historyLength === null ? {} : { historyLength }) };
+  const ask = { operation: 'get', version, params, paramsText: JSON.stringify(params), requestId, extensions: null } as const;
+  try {
+    const tail = (await runFree(
+      deps.pipeline,
+      {
+        primitive: 'agent',
+        caller,
+        requestId,
+        target: pinned(task.offerId),
+        method: 'tasks/get',
+        converse: createTaskTalk({ ...deps, replyBytesMax: Math.min(deps.replyBytesMax, SHOWN_BYTES_MAX) }, ask, task).converse,
+        timeoutMs: SHOW_MS,
+      },
+      gone,
+    )) as A2aTail | null;
+    if (tail?.text) return JSON.parse(tail.text);
+  } catch {
+    // Its agent is away or broken: what is noted is the best that there is.
+  }
+  return notedTask(task);
+}
+
+const SHOW_MS = 10_000;
+
+function withoutArtifacts(shown: JsonObject): JsonObject {
+  const { artifacts: _artifacts, ...task } = shown;
+  return task;
+}
+
+/** 1.0 alone lists tasks. Throws A2aError `InvalidParams`. */
+function readList(params: JsonObject): ListParams {
+  const { contextId, status, pageSize, pageToken, historyLength, statusTimestampAfter, includeArtifacts } = params;
+  const fault = (param: string, right: string) => new A2aError('InvalidParams', `${param} must be ${right}`, { param });
+  const text = (value: unknown, param: string): string | null => {
+    if (value === undefined || value === null || value === '') return null;
+    if (typeof value !== 'string' || value.length > 1_024) throw fault(param, 'a string');
+    return value;
+  };
+  const count = (value: unknown, param: string, least: number, most: number): number | null => {
+    if (value === undefined || value === null) return null;
+    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least || value > most)
+      throw fault(param, `a whole number from ${least} to ${most}`);
+    return value;
+  };
+  const after = text(statusTimestampAfter, 'statusTimestampAfter');
+  const since = after === null ? null : Date.parse(after);
+  if (Number.isNaN(since)) throw fault('statusTimestampAfter', 'a time, such as "2026-01-31T12:00:00Z"');
+  if (includeArtifacts !== undefined && includeArtifacts !== null && typeof includeArtifacts !== 'boolean')
+    throw fault('includeArtifacts', 'true or false');
+  const state = status === undefined || status === null || status === '' || status === 'TASK_STATE_UNSPECIFIED' ? null : stateOf(status);
+  if (state === 'unknown') throw fault('status', 'a state such as "TASK_STATE_WORKING"');
+  return {
+    contextId: text(contextId, 'contextId'),
+    state,
+    since,
+    // 0 is what ProtoJSON writes for nothing.
+    pageSize: count(pageSize, 'pageSize', 0, PAGE_MAX) || PAGE_DEFAULT,
+    pageToken: text(pageToken, 'pageToken'),
+    historyLength: count(historyLength, 'historyLength', 0, 1_000_000),
+    includeArtifacts: includeArtifacts === true,
+  };
+}

@@ -1,0 +1,141 @@
+import { GatewayError } from '#wire';
+import { LISTEN_MS, pinned, runFree, type ListenPlaces, type Pipeline } from '#gateway';
+import type { Task } from '#tasks';
+import type { Ask, Out } from '../door/ask.ts';
+import type { A2aTail } from '../send/ending.ts';
+import { createFanOut, type FanOut } from './fan-out.ts';
+import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
+import { readEvent } from '../wire/read-result.ts';
+import { isTerminal } from '../wire/task-state.ts';
+import { translateError } from '../wire/translate-error.ts';
+import { translateResult } from '../wire/translate-result.ts';
+import type { A2aVersion } from '../wire/version.ts';
+
+/** Tells a client of its task until that ends, or the client leaves. Throws GatewayError `rate_limit_exceeded` where the account listens on too many streams. */
+export type ListenToTask = (ask: Ask, task: Task, out: Out, gone: AbortSignal) => Promise<void>;
+
+export interface ListenToTaskDeps extends TaskTalkDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly places: ListenPlaces;
+}
+
+/** A subscription at an agent, and all who listen to it here. Its events are JSON text in `version`. */
+interface Subscription {
+  readonly version: A2aVersion;
+  readonly events: FanOut<string, A2aTail>;
+  /** Nobody listens any more. */
+  readonly leave: () => void;
+}
+
+/** The clock of its call is longer than the subscription lasts, which is ended in good order. */
+const MARGIN_MS = 60_000;
+const OVER: A2aTail = { text: null, event: null, error: null, cut: null };
+
+/** All who listen to one task share one subscription at its agent, whatever version they speak; another where they ask for other extensions. */
+export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
+  const { pipeline, places } = deps;
+  const open = new Map<string, Subscription>();
+
+  function subscribe(key: string, ask: Ask, task: Task): Subscription {
+    const events = createFanOut<string, A2aTail>();
+    const stop = new AbortController();
+    const close = () => {
+      clearTimeout(timer);
+      if (open.get(key) === subscription) open.delete(key);
+      stop.abort();
+    };
+    const timer = setTimeout(() => {
+      close();
+      events.end(OVER);
+    }, LISTEN_MS).unref();
+    const subscription: Subscription = { version: ask.version, events, leave: close };
+    open.set(key, subscription);
+    // It is asked for the task alone: what else a request says is of one of those who listen.
+    const params = { id: task.taskId };
+    const request = { ...ask, params, paramsText: JSON.stringify(params) };
+    look(request, task, stop.signal, (bytes) => events.push(Buffer.from(bytes).toString(), bytes.byteLength))
+      .finally(close)
+      .then(
+        (tail) => events.end(tail ?? OVER),
+        (error: unknown) => events.fail(error),
+      );
+    return subscription;
+  }
+
+  /** One request to the agent, as a call of its own. */
+  async function look(ask: Ask, task: Task, gone: AbortSignal, onEvent?: (bytes: Uint8Array) => Promise<void>): Promise<A2aTail | null> {
+    const listens = ask.operation === 'subscribe';
+    const call = {
+      primitive: 'agent',
+      caller: ask.caller,
+      requestId: ask.requestId,
+      target: pinned(task.offerId),
+      method: listens ? 'tasks/resubscribe' : 'tasks/get',
+      converse: createTaskTalk(deps, ask, task).converse,
+      traceparent: ask.traceparent,
+      stream: listens,
+      facts: { 'a2a.protocol.version': ask.version },
+      ...(listens ? { timeoutMs: LISTEN_MS + MARGIN_MS } : {}),
+    } as const;
+    return (await runFree(pipeline, call, gone, onEvent)) as A2aTail | null;
+  }
+
+  /** Whoever comes later is first shown the task as it is. Resolves with false where there is nothing more to tell. */
+  async function catchUp(ask: Ask, task: Task, out: Out, gone: AbortSignal): Promise<boolean> {
+    const params = { id: task.taskId };
+    const tail = await look({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
+    if (tail === null) return false;
+    if (tail.error !== null) {
+      await out.refused(tail.error);
+      return false;
+    }
+    const text = ask.version === '1.0' ? `{"task":${tail.text}}` : tail.text!;
+    const over = isTerminal(tail.event?.state ?? null);
+    await (over ? out.result(text) : out.event(text));
+    return !over;
+  }
+
+  return async (ask, task, out, gone) => {
+    const place = places.take(ask.caller.account);
+    if (place === null) {
+      const { code, message } = places.refusal();
+      throw new GatewayError(code, message, { retryAfterS: 1 });
+    }
+    const key = JSON.stringify([task.service, task.taskId, ask.extensions]);
+    const { version, events, leave } = open.get(key) ?? subscribe(key, ask, task);
+    const late = events.begun;
+    const reader = events.join();
+    const textOf = (text: string) =>
+      version === ask.version ? text : JSON.stringify(translateResult('subscribe', version, ask.version, JSON.parse(text)));
+    const stop = () => reader.stop();
+    gone.addEventListener('abort', stop, { once: true });
+    place.over.addEventListener('abort', stop, { once: true });
+    if (gone.aborted) stop();
+    try {
+      if (late) {
+        if (!(await catchUp(ask, task, out, gone))) return;
+        // What it had done by then is in what was shown; how it stands may be told twice.
+        reader.keep((text) => readEvent(version, JSON.parse(text))?.kind === 'status');
+      }
+      for (;;) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const step = await reader.next();
+        if (step === 'stopped') return gone.aborted ? undefined : await out.close();
+        if (step === 'behind') throw new GatewayError('service_unavailable', BEHIND, { retryAfterS: 1 });
+        if ('item' in step) await out.event(textOf(step.item));
+        else if (step.end.error !== null) return await out.refused(inVersion(step.end.error, version, ask.version));
+        else if (step.end.text === null) return await out.close();
+        else return await out.result(textOf(step.end.text));
+      }
+    } finally {
+      gone.removeEventListener('abort', stop);
+      reader.leave();
+      place.leave();
+      if (events.readers === 0) leave();
+    }
+  };
+}
+
+const BEHIND = 'The stream was ended because its client reads more slowly than the agent writes. The task goes on: listen again, or ask for it';
+
+const inVersion = (error: NonNullable<A2aTail['error']>, from: A2aVersion, to: A2aVersion) => (from === to ? error : translateError(from, to, error));

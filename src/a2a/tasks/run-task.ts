@@ -1,0 +1,150 @@
+import type { JsonObject } from '#wire';
+import { pinned, OWN_ACCOUNT, runFree, type Caller, type Pipeline } from '#gateway';
+import { ownerOf, type Look, type Sight, type Task, type Tasks } from '#tasks';
+import type { Ask, Out } from '../door/ask.ts';
+import type { A2aTail } from '../send/ending.ts';
+import type { ListenToTask } from './listen-to-task.ts';
+import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
+import { withTaskCost } from '../door/metadata.ts';
+import { beganBy, BRIDGED, keyOf } from './tasks-of-agents.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import { methodOf } from '../wire/methods.ts';
+import { stateName, stateOf } from '../wire/task-state.ts';
+import { translateResult } from '../wire/translate-result.ts';
+
+export interface RunTaskDeps extends TaskTalkDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'lookUp'>;
+  /** The name of what is called as an agent, as its tasks have it. Throws GatewayError `invalid_model`. */
+  readonly nameOf: (name: string) => string;
+  readonly tasks: Tasks;
+  readonly listen: ListenToTask;
+}
+
+/** The caller's task with the id that a request names. Throws A2aError `TaskNotFound`, also for another's. */
+export async function taskOf({ nameOf, tasks }: Pick<RunTaskDeps, 'nameOf' | 'tasks'>, ask: Ask, id: unknown): Promise<Task> {
+  const service = nameOf(ask.service);
+  if (typeof id !== 'string' || id === '') throw new A2aError('InvalidParams', 'The id of a task is missing: give it as a string', { param: 'id' });
+  const task = await tasks.find(keyOf(service, id), ownerOf(ask.caller));
+  if (task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: id } });
+  return task;
+}
+
+/** `tasks/get`, `tasks/cancel`, `tasks/resubscribe` and their twins: of the caller's own tasks. */
+export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
+  const task = await taskOf(deps, ask, ask.params['id']);
+  const { operation } = ask;
+  const { historyLength } = ask.params;
+  if (historyLength !== undefined && historyLength !== null && !(Number.isSafeInteger(historyLength) && (historyLength as number) >= 0))
+    throw new A2aError('InvalidParams', 'historyLength must be a whole number from 0 on', { param: 'historyLength' });
+  if (task.snapshot !== null || task.notes === BRIDGED) return showSnapshot(deps, ask, task, out);
+  if (!task.live && operation === 'cancel')
+    throw new A2aError('TaskNotCancelable', `The task is ${task.state} and cannot be canceled any more`, { metadata: { taskId: task.taskId } });
+  if (!task.live && operation === 'subscribe') {
+    if (ask.version === '1.0')
+      throw new A2aError('UnsupportedOperation', `The task is ${task.state}: there is nothing more to tell of it; GetTask shows it`);
+    return showTask(deps, ask, task.taskId, out, gone);
+  }
+  if (operation === 'subscribe') return deps.listen(ask, task, out, gone);
+  const tail = (await runFree(
+    deps.pipeline,
+    {
+      primitive: 'agent',
+      caller: ask.caller,
+      requestId: ask.requestId,
+      target: pinned(task.offerId),
+      method: nameOfFree(operation),
+      converse: createTaskTalk(deps, ask, task).converse,
+      traceparent: ask.traceparent,
+      facts: { 'a2a.protocol.version': ask.version },
+    },
+    gone,
+  )) as A2aTail | null;
+  if (tail === null) return;
+  if (tail.error !== null) await out.refused(tail.error);
+  else await out.result(tail.text!);
+}
+
+/** What calls that are free are called in logs and figures: by 0.3's names, and where it has none by ours. */
+const nameOfFree = (operation: Ask['operation']): string => methodOf('0.3', operation) ?? `tasks/${operation}`;
+
+/** Shows one task of the caller as it is now, whatever was asked. */
+export async function showTask(deps: RunTaskDeps, ask: Ask, taskId: string, out: Out, gone: AbortSignal): Promise<void> {
+  const params: JsonObject = { id: taskId };
+  const events = ask.operation === 'stream' || ask.operation === 'subscribe' || ask.operation === 'send';
+  const shown: Out = !events
+    ? out
+    : {
+        ...out,
+        // The result of a send is wrapped in 1.0, that of a get is not.
+        result: (text) => out.result(ask.version === '1.0' ? `{"task":${text}}` : text),
+      };
+  return runTask(deps, { ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, shown, gone);
+}
+
+/** A task that no agent keeps, from what was noted at its end. Kept in 1.0's form. */
+async function showSnapshot({ tasks }: Pick<RunTaskDeps, 'tasks'>, { operation, version, wantsReceipt }: Ask, task: Task, out: Out): Promise<void> {
+  const { state, live } = task;
+  if (operation === 'cancel') throw new A2aError('TaskNotCancelable', `The task is ${state} and cannot be canceled${live ? '' : ' any more'}`);
+  if (operation === 'subscribe' && version === '1.0') throw new A2aError('UnsupportedOperation', `The task is ${state}: GetTask shows it`);
+  const text = JSON.stringify(translateResult('get', '1.0', version, notedTask(task)));
+  const began = beganBy(task);
+  await out.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
+}
+
+/** A task in 1.0's form by what is noted of it. */
+export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Task): unknown {
+  if (snapshot !== null) return JSON.parse(snapshot);
+  const status = { state: stateName(stateOf(state)), timestamp: new Date(updatedAt).toISOString() };
+  return { id: taskId, ...(contextId === null ? {} : { contextId }), status };
+}
+
+/** Looks at a task for the gateway itself, that its end is seen although nobody asks. */
+export function createLook(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Look {
+  return async (task, signal) => {
+    const { taskId, service, offerId, account, notes, output } = task;
+    // Only the gateway that made the answer knew of it.
+    if (notes === BRIDGED) return null;
+    const params: JsonObject = { id: taskId, historyLength: 0 };
+    const caller: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
+    const ask = {
+      operation: 'get',
+      version: '1.0',
+      params,
+      paramsText: JSON.stringify(params),
+      requestId: `look-${taskId.slice(0, 64)}`,
+      extensions: null,
+      looks: true,
+    } as const;
+    let seen: Sight | null = null;
+    // What the talk would note is given to who asked for the look.
+    const tasks = {
+      saw: async (_key: unknown, sight: NonNullable<typeof seen>) => {
+        seen = sight;
+        return null;
+      },
+      costOf: async () => null,
+    };
+    const talk = createTaskTalk({ ...deps, tasks }, ask, { service, taskId, live: true, notes, output });
+    try {
+      const tail = (await runFree(
+        deps.pipeline,
+        {
+          primitive: 'agent',
+          caller,
+          requestId: ask.requestId,
+          target: pinned(offerId),
+          method: 'tasks/get',
+          converse: talk.converse,
+          timeoutMs: LOOK_MS,
+        },
+        signal,
+      )) as A2aTail | null;
+      return seen ?? (tail?.event ? { state: tail.event.state ?? 'unknown', end: null } : null);
+    } catch (error) {
+      deps.onError(new Error(`task ${taskId.slice(0, 64)} of ${account} at ${service} could not be looked at`, { cause: error }));
+      return seen;
+    }
+  };
+}
+
+const LOOK_MS = 20_000;

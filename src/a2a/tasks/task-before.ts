@@ -1,0 +1,36 @@
+import { UpstreamFailure } from '#wire';
+import type { Offer, Send } from '#gateway';
+import type { Task } from '#tasks';
+import { askOfTask } from '../agent/ask-of-task.ts';
+import type { Cards } from '../cards/card-cache.ts';
+import { chooseLink } from '../agent/link.ts';
+import { versionIn } from './tasks-of-agents.ts';
+import { isTerminal } from '../wire/task-state.ts';
+import { translateResult } from '../wire/translate-result.ts';
+
+export interface TaskBeforeDeps {
+  readonly cards: Pick<Cards, 'facts'>;
+  readonly replyBytesMax: number;
+}
+
+/** The longest that a message waits for it. */
+const LOOK_MS = 3_000;
+
+/**
+ * The task that a message is about to go on with, as an event of 1.0, from an agent that does not stream: its answer is the whole task, with all that it gave in
+ * earlier rounds. null for one that streams, as it begins with that by itself, and where the agent does not show its task.
+ */
+export async function taskBefore(deps: TaskBeforeDeps, task: Task, offer: Offer, send: Send, requestId: string): Promise<unknown> {
+  const facts = await deps.cards.facts(offer);
+  const link = chooseLink(offer, facts, versionIn(task.notes) ?? '1.0');
+  if (facts.streaming && link.binding !== 'bare') return null;
+  try {
+    const ask = { send, link, taskId: task.taskId, id: requestId, requestId, replyBytesMax: deps.replyBytesMax };
+    const shown = await askOfTask(ask, 'get', LOOK_MS);
+    if (shown.kind === 'error' || isTerminal(shown.event.state)) return null;
+    return translateResult('send', link.version, '1.0', link.version === '1.0' ? { task: shown.value } : shown.value);
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return null;
+    throw error;
+  }
+}

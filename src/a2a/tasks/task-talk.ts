@@ -1,0 +1,103 @@
+import { UpstreamFailure } from '#wire';
+import { onceOnly, type Conversation, type Offer, type ReplyEnd, type Send } from '#gateway';
+import type { Task, Tasks, TaskKey } from '#tasks';
+import { broken, readAgent } from '../agent/agent-reply.ts';
+import { agentRequest } from '../agent/agent-request.ts';
+import type { Ask } from '../door/ask.ts';
+import type { Cards } from '../cards/card-cache.ts';
+import { refusedEnd, type A2aTail } from '../send/ending.ts';
+import { chooseLink, type Link } from '../agent/link.ts';
+import { bytesBehind, bytesOfTask, measureWork } from '../send/measured-work.ts';
+import type { OpenStreams } from '../send/open-streams.ts';
+import { withTaskCost } from '../door/metadata.ts';
+import { beganBy, keyOf, sightOf, versionIn } from './tasks-of-agents.ts';
+import { A2A_ERRORS } from '../wire/a2a-error.ts';
+import { isStreaming } from '../wire/methods.ts';
+import { readEvent } from '../wire/read-result.ts';
+import { isTerminal } from '../wire/task-state.ts';
+import { translateError } from '../wire/translate-error.ts';
+import { translateResult } from '../wire/translate-result.ts';
+
+export interface TaskTalkDeps {
+  readonly cards: Pick<Cards, 'facts'>;
+  readonly tasks: Pick<Tasks, 'saw' | 'costOf'>;
+  readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
+  readonly streams: OpenStreams;
+  readonly replyBytesMax: number;
+}
+
+const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
+/** The stream is over, and its task is not. */
+const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
+
+/**
+ * Asks an agent for a task that is known here: to show it, cancel it or go on telling of it. Data frames are events, the tail is an A2aTail. An end that is
+ * seen is settled before anybody is told of it.
+ */
+export function createTaskTalk(
+  { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
+  ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> & {
+    readonly wantsReceipt?: boolean;
+    /** The gateway asks for itself, without the history: what is too large then is what the task has given. */
+    readonly looks?: boolean;
+  },
+  { service, taskId, live, notes, output }: Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>,
+): Conversation {
+  async function* converse(offer: Offer, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const { operation, version } = ask;
+    const begunIn = versionIn(notes);
+    const link = chooseLink(offer, await cards.facts(offer), begunIn ?? version);
+    const key = keyOf(service, taskId);
+    const streams = isStreaming(operation);
+    let gave = output;
+    const heard = measureWork(offer, '');
+    let told = false;
+    const began = beganBy({ notes, taskId });
+    /** With what the task has cost by then. A stream tells it at its beginning and at its end. */
+    const priced = async (text: string, ended: boolean): Promise<string> => {
+      if (ask.looks || (told && !ended)) return text;
+      return withTaskCost(text, began, ended ? await tasks.costOf(key, beganBy) : null, ask.wantsReceipt === true);
+    };
+    let forget = () => {};
+    try {
+      const { params, paramsText, requestId, extensions } = ask;
+      const exchange = send(agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null }));
+      if (streams)
+        forget = open.add(() => {
+          if (told) exchange.abort(new Error('the gateway stops'));
+        });
+      const reply = await exchange.head;
+      for await (const said of readAgent(link, requestId, reply, replyBytesMax)) {
+        if (said.kind === 'error') {
+          // An agent that has lost a task does nothing for it any more, and is owed nothing.
+          const lost = said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
+          if (lost && live) await tasks.saw(key, { state: 'failed', end: 'free' });
+          return refusedEnd(translateError(link.version, version, said.error));
+        }
+        const event = readEvent(link.version, said.value);
+        if (event === null || event.kind === 'message' || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);
+        heard.hear(said.text);
+        const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };
+        const sight = live ? sightOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking))) : null;
+        if (sight) await tasks.saw(key, sight);
+        gave ||= event.output;
+        if (live) notify(key, link, said.value);
+        const asSaid = link.version === version ? said.text : JSON.stringify(translateResult(operation, link.version, version, said.value));
+        const text = await priced(asSaid, !live || isTerminal(event.state));
+        const tail: A2aTail = { text, event, error: null, cut: null };
+        if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
+        told = true;
+        yield Buffer.from(text);
+      }
+      return OVER;
+    } catch (error) {
+      if (told && open.ended) return OVER;
+      if (ask.looks && live && !gave && error instanceof UpstreamFailure && error.tooLarge)
+        await tasks.saw(key, { state: null, end: null, output: true });
+      throw onceOnly(error);
+    } finally {
+      forget();
+    }
+  }
+  return { converse: (offer, send) => converse(offer, send) };
+}

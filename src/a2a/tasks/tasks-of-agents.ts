@@ -1,0 +1,53 @@
+import { ONE_CALL } from '#gateway';
+import type { Sight, Task, TaskKey } from '#tasks';
+import { usageOf, type PricedByUse } from '../send/ending.ts';
+import type { A2aEvent } from '../wire/read-result.ts';
+import { isTerminal, type TaskState } from '../wire/task-state.ts';
+import type { A2aVersion } from '../wire/version.ts';
+
+/** Notes of a task that no agent keeps: it is an answer of another primitive, and nobody can be asked for it. */
+export const BRIDGED = '{"bridged":true}';
+
+/** Notes of a task that was begun in this version, by this call. It is asked for in no other version, as an agent of both may keep the tasks of each for themselves. */
+export const notesOf = (version: A2aVersion, call: string): string => JSON.stringify({ version, call });
+
+/** The version that a task was begun in; null for one that does not say. */
+export function versionIn(notes: string): A2aVersion | null {
+  const { version } = JSON.parse(notes) as { readonly version?: unknown };
+  return version === '0.3' || version === '1.0' ? version : null;
+}
+
+/** The call that a task was begun by; null where its notes do not say. */
+export function beganBy({ notes, taskId }: Pick<Task, 'notes' | 'taskId'>): string | null {
+  // An answer of another primitive is called as its call.
+  if (notes === BRIDGED) return taskId;
+  const { call } = JSON.parse(notes) as { readonly call?: unknown };
+  return typeof call === 'string' ? call : null;
+}
+
+export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });
+
+/**
+ * What an event says of its task; null for one that says nothing new of where it stands. `gave`: it is known that the task has given output. `bytes`: of what was
+ * heard of the task, where the event is its end.
+ */
+export function sightOf(offer: PricedByUse, { state: said, contextId, usage, output }: A2aEvent, gave: boolean, bytes: number): Sight | null {
+  const state = said === 'unknown' ? null : said;
+  if (state === null && (gave || !output)) return null;
+  const end = endOf(state);
+  return {
+    state,
+    end,
+    output,
+    bytes,
+    ...(contextId === null ? {} : { contextId }),
+    // What a task used is told once, and charged with its first message.
+    usageOf: (_call, first, work) => (first ? usageOf(offer, usage, end === 'cut', work) : ONE_CALL),
+  };
+}
+
+/** What an end that an agent tells costs: one that it was stopped at is its client's doing, a failure or a refusal is its own. */
+function endOf(state: TaskState | null): Sight['end'] {
+  if (!isTerminal(state)) return null;
+  return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';
+}

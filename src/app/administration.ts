@@ -1,0 +1,60 @@
+import { accountTotals, createLedger, expireOrphans, findTransfer } from '#billing';
+import type { Config } from '#config';
+import { openJournaled } from './journal/journal.ts';
+// One by one: the gateway's public face would load all of a gateway, which costs a command a second.
+import { adminRoutes, createKeyUsage } from '#pages/administration';
+import { createConsumerStore, createKeyStore } from '#auth/keys';
+import { registeredNames } from '#network/registered-names';
+import { createServer } from '#gateway/server';
+
+export interface Administration {
+  /** Asks the admin API inside this process; `path` is below `/admin/v1`. */
+  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<{ readonly status: number; readonly text: string }>;
+  close(): Promise<void>;
+}
+
+/**
+ * The accounts and keys of a database that no gateway of this machine runs on: the admin API of a gateway without the gateway. It listens nowhere, so it
+ * asks for no key. Rejects as `createApp` does where the database cannot be used.
+ */
+export async function openAdministration(config: Config, { warn }: { readonly warn: (text: string) => void }): Promise<Administration> {
+  const now = Date.now;
+  const { database, journal } = await openJournaled(config, { now, logger: { warn: (_fields: object, text: string) => warn(text) } });
+  const ledger = await createLedger({ database, now, onBatch: journal.noting(() => {}) });
+  const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
+  const close = async () => {
+    await server.close();
+    await ledger.close();
+    await journal.close();
+    await database.close();
+  };
+  try {
+    // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
+    if (database.engine === 'sqlite') await expireOrphans(ledger);
+    const own = new Set(config.services.map(({ service }) => service.name));
+    const registered = await registeredNames(database);
+    const routes = adminRoutes({
+      gate: async () => {},
+      networks: config.chains.map(({ network }) => network),
+      consumers: createConsumerStore(database, { now }),
+      keys: createKeyStore(database, { now }),
+      offers: (name) => own.has(name) || registered.has(name),
+      ledger,
+      usage: createKeyUsage(database, now),
+      totals: (account) => accountTotals(database, account),
+      findTransfer: (id) => findTransfer(database, id),
+      now,
+    });
+    await server.register(routes, { prefix: '/admin/v1' });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    async request(method, path, body) {
+      const { statusCode, body: text } = await server.inject({ method, url: `/admin/v1${path}`, ...(body === undefined ? {} : { payload: body }) });
+      return { status: statusCode, text };
+    },
+    close,
+  };
+}

@@ -1,0 +1,3 @@
+export { type App, createApp } from './app.ts';
+export type { AppOptions } from './options.ts';
+export { openBooks } from './payments.ts';

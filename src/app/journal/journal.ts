@@ -1,0 +1,123 @@
+import { openDatabase, type OpenDatabase } from '#store';
+import { audit, compareJournal, EMBEDDED_CHAIN, journalHead, type AuditCheck, type AuditOptions, type AuditReport, type LedgerBatch } from '#billing';
+import type { Config } from '#config';
+import { ACCEPT, JournalLost, journalFile, openJournalFile, refuseMissingDatabase, type JournalFile, type RememberedHead } from './journalfile.ts';
+
+/** Keeps `journal-head.json` near the journal's end. What it says is a lower bound: up to a second of operations may have followed. */
+export interface JournalWatch {
+  /** `told` for every batch, which is noted as well. Costs nothing: the file is written later. */
+  noting(told: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
+  /** The last write; from then on nothing is noted. */
+  close(): Promise<void>;
+}
+
+const EVERY_MS = 1_000;
+
+interface JournalWatchOptions {
+  readonly config: Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed'>;
+  readonly database: OpenDatabase;
+  readonly now: () => number;
+  /** Told once while the file cannot be written. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Opens the database, and watches over its journal. Rejects with JournalLost where the database is gone, or has less than `journal-head.json`
+ * remembers.
+ */
+export async function openJournaled(
+  config: JournalWatchOptions['config'],
+  { now, logger }: { readonly now: () => number; readonly logger: { warn(fields: object, text: string): void } },
+): Promise<{ readonly database: OpenDatabase; readonly journal: JournalWatch }> {
+  refuseMissingDatabase(config);
+  const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
+  const onError = (error: unknown) =>
+    logger.warn({ err: error }, 'journal-head.json cannot be written: until it can, a loss of what is written now would not be noticed');
+  try {
+    return { database, journal: await watchJournal({ config, database, now, onError }) };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch> {
+  const { config, database, now, onError } = options;
+  const file = openJournalFile(config);
+  const remembered = file.read();
+  if (remembered) {
+    const loss = await lossOf(database, remembered);
+    if (loss !== null) throw new JournalLost(`${loss}\nRestore the newest copy of the database.\n${ACCEPT}`);
+  }
+
+  let chain: string | null = remembered === null && database.engine === 'sqlite' ? EMBEDDED_CHAIN : null;
+  let timer: NodeJS.Timeout | null = null;
+  let writing: Promise<void> = Promise.resolve();
+  let failing = false;
+  let closed = false;
+  const write = async () => {
+    timer = null;
+    if (chain === null) return;
+    const noted = chain;
+    chain = null;
+    try {
+      await file.write(await journalHead(database, noted), now());
+      failing = false;
+    } catch (error) {
+      if (!failing) onError(error);
+      failing = true;
+      // The next batch tries again.
+      chain ??= noted;
+    }
+  };
+  // From the first start on, so that a database that is emptied before its first operation is noticed as well.
+  await write();
+
+  return {
+    noting: (told) => (batch) => {
+      told(batch);
+      chain = batch.chain;
+      if (closed || timer !== null) return;
+      timer = setTimeout(() => {
+        writing = writing.then(write);
+      }, EVERY_MS).unref();
+    },
+    async close() {
+      closed = true;
+      if (timer) clearTimeout(timer);
+      await writing;
+      await write();
+    },
+  };
+}
+
+/** The audit of the books, with one more check: whether the journal has all that `journal-head.json` remembers. */
+export async function auditWithJournal(config: JournalWatchOptions['config'], database: OpenDatabase, options: AuditOptions): Promise<AuditReport> {
+  const report = await audit(database, options);
+  const check = await checkJournal(openJournalFile(config), config.dataDir, database);
+  return { ...report, ok: report.ok && check.ok, checks: [...report.checks, check] };
+}
+
+async function checkJournal(file: JournalFile, dataDir: string, database: OpenDatabase): Promise<AuditCheck> {
+  const name = 'journal head';
+  try {
+    const remembered = file.read();
+    if (remembered === null) return { name, ok: true, detail: `${journalFile(dataDir)} remembers nothing of this database` };
+    const loss = await lossOf(database, remembered);
+    return { name, ok: loss === null, detail: loss ?? `the journal has batch ${remembered.n}, as remembered at ${remembered.at}` };
+  } catch (error) {
+    if (error instanceof JournalLost) return { name, ok: false, detail: error.message.split('\n')[0]! };
+    throw error;
+  }
+}
+
+/** What is missing, in words; null where nothing is. */
+export async function lossOf(database: OpenDatabase, remembered: RememberedHead): Promise<string | null> {
+  const { chain, n, at } = remembered;
+  const found = await compareJournal(database, remembered);
+  if (found.state === 'there') return null;
+  const known = `This gateway has written batch ${n} of the journal (chain ${chain}, known since ${at})`;
+  return found.state === 'behind'
+    ? `${known}, and the database ends at batch ${found.end}: operations that were acknowledged are missing.`
+    : `${known}, and the database has another batch ${n}: it is another database, or was restored and written to since.`;
+}

@@ -1,0 +1,124 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { JournalHead } from '#billing';
+import type { Config } from '#config';
+import { databaseName } from '#store/database-name';
+// Not by the public face: a command would load a gateway to read one file.
+import { createIdentity } from '#auth/identity';
+
+/** What the data directory remembers of a database: a head that its journal is known to have had, and when that was. */
+export interface RememberedHead extends JournalHead {
+  /** RFC 3339. */
+  readonly at: string;
+}
+
+type Place = Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed'>;
+
+const FILE = 'journal-head.json';
+const IDENTITY = 'identity.json';
+
+/** Acknowledged operations are missing from the database, or all of it is gone. `message` says what to do. */
+export class JournalLost extends Error {
+  override readonly name = 'JournalLost';
+}
+
+export const journalFile = (dataDir: string): string => join(dataDir, FILE);
+
+/**
+ * `journal-head.json` of a data directory: by database, a head that its journal had. It is kept apart from the database, so that a database
+ * that lost its end, or was exchanged for an older one, is noticed. Each entry is authenticated with the identity.
+ */
+export interface JournalFile {
+  /** null where nothing is remembered of this database. Throws JournalLost for an entry that this identity did not write. */
+  read(): RememberedHead | null;
+  /** Durable when it resolves. */
+  write(head: JournalHead, at: number): Promise<void>;
+  /** Forgets this database. */
+  remove(): Promise<void>;
+}
+
+export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): JournalFile {
+  const name = databaseName(databaseUrl);
+  const path = journalFile(dataDir);
+  const mac = ({ chain, n, hash, at }: RememberedHead): string => {
+    const identity = createIdentity(identitySeed === null ? { dataDir } : { seed: identitySeed });
+    return createHmac('sha256', identity.secret('journal head'))
+      .update(JSON.stringify([name, chain, n, hash, at]))
+      .digest('hex');
+  };
+  const save = async (entries: Readonly<Record<string, unknown>>) => {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    const draft = `${path}.${randomBytes(6).toString('hex')}`;
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      await handle.writeFile(`${JSON.stringify(entries, null, 2)}\n`);
+      await handle.sync();
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, path);
+  };
+  return {
+    read() {
+      const entry = readEntries(path)[name];
+      if (entry === undefined) return null;
+      if (identitySeed === null && !existsSync(join(dataDir, IDENTITY)))
+        throw new JournalLost(
+          `${path} is there without ${IDENTITY}, with which it was written.\nRestore ${IDENTITY}, or set TOLLGATE_IDENTITY_SEED.\n${ACCEPT}`,
+        );
+      const { mac: given, ...head } = entry as RememberedHead & { readonly mac: unknown };
+      const expected = Buffer.from(mac(head));
+      const found = Buffer.from(typeof given === 'string' ? given : '');
+      if (found.byteLength === expected.byteLength && timingSafeEqual(found, expected)) return head;
+      throw new JournalLost(
+        `${path} was not written with the identity of this gateway, or was changed since.\n` +
+          `Use the identity that the database belongs to: identity.json of its data directory, or TOLLGATE_IDENTITY_SEED as its gateway has it.\n${ACCEPT}`,
+      );
+    },
+    async write(head, at) {
+      const entry = { chain: head.chain, n: head.n, hash: head.hash, at: new Date(at).toISOString() };
+      await save({ ...readEntries(path), [name]: { ...entry, mac: mac(entry) } });
+    },
+    async remove() {
+      const { [name]: _gone, ...rest } = readEntries(path);
+      if (Object.keys(rest).length > 0) await save(rest);
+      else rmSync(path, { force: true });
+    },
+  };
+}
+
+/** What to do about a loss that cannot be undone. */
+export const ACCEPT =
+  'If you restored a backup on purpose, or want to begin again: "tollgate restored" shows what is missing, and "tollgate restored --accept" goes on without it.';
+
+/**
+ * Throws JournalLost where the embedded database is missing or empty in a directory that a gateway has run in: opening it would begin new books under
+ * the old identity. To be asked before the database is opened, which makes it.
+ */
+export function refuseMissingDatabase({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>): void {
+  if (databaseUrl !== null) return;
+  const path = join(dataDir, 'tollgate.db');
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
+  const traces = [FILE, IDENTITY].filter((name) => existsSync(join(dataDir, name)));
+  if (traces.length === 0) return;
+  throw new JournalLost(
+    `The database ${path} is ${existsSync(path) ? 'empty' : 'missing'}, but ${traces.join(' and ')} beside it ${traces.length > 1 ? 'say' : 'says'} that a gateway has run here.\n` +
+      `Restore tollgate.db from a backup; or, if this gateway keeps its books in PostgreSQL, name it with DATABASE_URL.\n${ACCEPT}`,
+  );
+}
+
+/** Entries by database. A file that cannot be read as such has none; the database then has to show for itself. */
+function readEntries(path: string): Readonly<Record<string, unknown>> {
+  try {
+    const content: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    return typeof content === 'object' && content !== null ? (content as Record<string, unknown>) : {};
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new JournalLost(`${path} cannot be read (${(error as Error).message}).\nRestore it with the database.\n${ACCEPT}`, { cause: error });
+  }
+}

@@ -1,0 +1,184 @@
+import type { Database } from '#store';
+import { escrowOf, type Ledger } from '#billing';
+import { loadChains, type ChainsOptions } from '#chains';
+import type { ChainConfig, ChainPaymentsConfig, Config } from '#config';
+import { NO_PAYMENTS, type Payments } from '#gateway';
+import { createConsumerStore } from '#auth';
+import { needsNoMaking, parseAccountId } from '#auth/accounts';
+import type { FundFigures, Logger } from '#observe';
+import { createPayments, PaymentsSetupError, type ChainTerms, type Funds } from '#pages';
+
+export interface PaymentsDeps {
+  readonly config: Pick<Config, 'chains' | 'payments' | 'mode'>;
+  readonly database: Database;
+  readonly ledger: Ledger;
+  readonly logger: Logger;
+  readonly now: () => number;
+}
+
+/** Money over the chains of the configuration. */
+export interface OpenPayments {
+  readonly payments: Payments;
+  /** null where no chain has a treasury. */
+  readonly funds: Funds | null;
+  /** For the metrics. */
+  figures(): Promise<FundFigures>;
+  close(): Promise<void>;
+}
+
+type PayingChain = ChainConfig & { readonly payments: ChainPaymentsConfig };
+
+const isPaying = (chain: ChainConfig): chain is PayingChain => chain.payments !== null;
+
+/** Whether money goes over any chain. */
+export const hasPayments = ({ chains }: Pick<Config, 'chains'>): boolean => chains.some(isPaying);
+
+const NOTHING: OpenPayments = { payments: NO_PAYMENTS, funds: null, figures: async () => ({ chains: [], open: [] }), close: async () => {} };
+
+/**
+ * Opens the chains that have a treasury; on a gateway without any nothing of their libraries is loaded. A chain that cannot be reached is opened later, with a
+ * warning; a key or a setting that cannot be right rejects with PaymentsSetupError.
+ */
+export async function openPayments({ config, database, ledger, logger, now }: PaymentsDeps): Promise<OpenPayments> {
+  const paying = config.chains.filter(isPaying);
+  if (paying.length === 0) return NOTHING;
+  if (config.mode === 'development')
+    logger.warn('a development gateway with chains: what providers earn of play money can be withdrawn as real money. Use test networks');
+
+  const away = new Set<string>();
+  const chains = await openAll({
+    ...(await rulesOf(paying, { config, database, ledger, now })),
+    onProblem: (level, problem, { error, ...of }) => logger[level](error === undefined ? of : { ...of, err: error }, problem),
+    onChange(network, answers, error) {
+      if (answers) away.delete(network);
+      else away.add(network);
+      if (answers) logger.info({ network }, 'the chain answers again');
+      else
+        logger.warn(
+          { network, reason: error instanceof Error ? error.message : String(error) },
+          'the chain is not to be had: payments and withdrawals over it wait',
+        );
+    },
+  });
+
+  const terms = paying.map(termsFrom);
+  const termsOf = new Map(terms.map((one) => [one.network, one]));
+  const answers = (network: string) => chains.chain(network) !== null && !away.has(network);
+  return {
+    payments: createPayments({
+      chains,
+      boundsOf: (network) => ({ least: termsOf.get(network)!.minTopup, most: termsOf.get(network)!.topupMax }),
+      now,
+    }),
+    funds: { chains, terms, answers, cooldownMs: config.payments.addressCooldownMs },
+    async figures() {
+      const [books, open] = await Promise.all([chains.books(), chains.open()]);
+      return {
+        chains: paying.map(({ network }) => {
+          const book = books.find((one) => one.network === network);
+          return {
+            network,
+            answers: answers(network),
+            held: book?.held ?? null,
+            booked: book?.booked ?? null,
+            halted: (book?.halted ?? null) !== null,
+          };
+        }),
+        open,
+      };
+    },
+    close: () => chains.close(),
+  };
+}
+
+/** Only for a look at the books, on the database of a gateway that does not run: nothing is paid out meanwhile. Rejects as openPayments. */
+export async function openBooks({ config, database, ledger, now }: Omit<PaymentsDeps, 'logger'>): Promise<Pick<Funds, 'chains' | 'terms'> | null> {
+  const paying = config.chains.filter(isPaying);
+  if (paying.length === 0) return null;
+  const rules = await rulesOf(paying, { config, database, ledger, now });
+  return { chains: await openAll({ ...rules, background: false, onProblem() {}, onChange() {} }), terms: paying.map(termsFrom) };
+}
+
+/** What holds for the chains whoever opens them: what came in is attributed in the same way. */
+async function rulesOf(
+  paying: readonly PayingChain[],
+  { config, database, ledger, now }: Omit<PaymentsDeps, 'logger'>,
+): Promise<Omit<ChainsOptions, 'onProblem' | 'onChange' | 'background'>> {
+  const { waitMs, watchMs, compareMs } = config.payments;
+  const consumers = createConsumerStore(database, { now });
+  const contractNetworks = config.chains.map(({ network }) => network);
+  return {
+    database,
+    ledger,
+    chains: await Promise.all(paying.map((chain) => setupOf(chain, now))),
+    waitMs,
+    watchMs,
+    compareMs,
+    async accountOfMemo(memo) {
+      const account = accountIn(memo, contractNetworks);
+      if (account === null) return null;
+      const exists = needsNoMaking(account) || (await consumers.find(account)) !== null || (await ledger.balance(escrowOf(account))) !== null;
+      return exists ? account : null;
+    },
+    // The terms say the name as the ledger has it. Of a contract wallet it could be read as that of an ordinary one.
+    namesAnother: (memo, account) => memo !== account && (parseAccountId(memo.trim()) ?? account) !== account,
+    now,
+  };
+}
+
+/** Without the key of the treasury. */
+function termsFrom({ network, payments }: PayingChain): ChainTerms {
+  const { asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalDailyMax } = payments;
+  return { network, asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalDailyMax };
+}
+
+async function openAll(options: ChainsOptions) {
+  const { openChains } = await loadChains();
+  try {
+    return await openChains(options);
+  } catch (error) {
+    // What the operator has to put right is told in plain errors; every other kind is a fault of its own.
+    if (!(error instanceof Error) || error.name !== 'Error') throw error;
+    throw new PaymentsSetupError(`Payments over chains cannot begin: ${error.message}`, { cause: error });
+  }
+}
+
+async function setupOf({ network, rpcUrl, payments }: PayingChain, now: () => number): Promise<ChainsOptions['chains'][number]> {
+  const { asset, assetName, assetVersion, finality, timeoutMs, facilitator, opensAccounts } = payments;
+  const { confirmations, unfinalMax, withdrawalMin, withdrawalDailyMax } = payments;
+  return {
+    network,
+    rpcUrl,
+    asset,
+    assetName,
+    assetVersion,
+    treasuryKey: await loadTreasuryKey({ network, payments }),
+    facilitator: facilitator === 'in-process' ? facilitator : new URL(facilitator),
+    finality,
+    timeoutMs,
+    opensAccounts,
+    now,
+    policy: { confirmations, unfinalMax, withdrawalMin, withdrawalDailyMax },
+  };
+}
+
+/** The key of a treasury, from where the configuration says. Rejects with PaymentsSetupError, whose message shows nothing of the key. */
+async function loadTreasuryKey({ network, payments }: Pick<PayingChain, 'network' | 'payments'>): Promise<Uint8Array> {
+  const { loadSecret, WalletError } = await import('#provide/wallet');
+  try {
+    return await loadSecret({ chainId: network, ...payments.treasury });
+  } catch (error) {
+    if (!(error instanceof WalletError)) throw error;
+    throw new PaymentsSetupError(`The treasury of ${network}: ${error.message}`, { cause: error });
+  }
+}
+
+/** The account that a memo names; null for any other text. */
+function accountIn(memo: string, contractNetworks: readonly string[]): string | null {
+  try {
+    return parseAccountId(memo.trim(), contractNetworks);
+  } catch {
+    // It could be a wallet's or a contract's: somebody has to say which.
+    return null;
+  }
+}

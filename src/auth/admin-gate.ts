@@ -1,0 +1,51 @@
+import type { FastifyRequest } from 'fastify';
+import { createTrust, GatewayError } from '#wire';
+import { createAdminGuard } from './admin-key.ts';
+import type { Attempts } from './attempts.ts';
+import { refuseRepeatedCredentials } from './credential.ts';
+
+/**
+ * Lets an operator's requests pass; for the `onRequest` of every route that takes the admin key. Rejects with GatewayError `unauthorized` on another key,
+ * `rate_limit_exceeded` after too many wrong ones from the address, `permission_denied` from outside of the networks.
+ */
+export type AdminGate = (request: Pick<FastifyRequest, 'ip' | 'headers' | 'raw'>) => Promise<void>;
+
+export interface AdminGateOptions {
+  /** null lets nobody pass. */
+  readonly adminKey: string | null;
+  /** IP addresses and networks that the key is taken from; empty: everywhere. */
+  readonly networks: readonly string[];
+  /** Those of API keys and sign-ins: whoever guesses the one has no tries left for the other. */
+  readonly attempts: Attempts;
+  /** Told of wrong keys, seldom: at the 1st, 10th, 100th … of a minute, with the address of that one and how many all addresses sent. */
+  readonly onGuesses: (guesses: { readonly address: string; readonly failures: number }) => void;
+  readonly now: () => number;
+}
+
+const MINUTE_MS = 60_000;
+
+export function createAdminGate({ adminKey, networks, attempts, onGuesses, now }: AdminGateOptions): AdminGate {
+  const guard = createAdminGuard(adminKey);
+  const inside = networks.length === 0 ? null : createTrust(networks);
+  let minute = 0;
+  let failures = 0;
+  const note = (address: string) => {
+    const current = Math.floor(now() / MINUTE_MS);
+    if (current !== minute) [minute, failures] = [current, 0];
+    failures += 1;
+    if (Number.isInteger(Math.log10(failures))) onGuesses({ address, failures });
+  };
+
+  return async ({ ip, headers, raw }) => {
+    refuseRepeatedCredentials(raw.rawHeaders);
+    if (inside && !inside(ip)) throw new GatewayError('permission_denied', 'The admin API is not open to your address: see server.admin_networks');
+    // A request without any key guesses nothing.
+    if (headers.authorization === undefined) return guard(headers);
+    try {
+      await attempts.check(ip, () => guard(headers));
+    } catch (error) {
+      note(ip);
+      throw error;
+    }
+  };
+}

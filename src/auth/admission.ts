@@ -1,0 +1,26 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { rateHeaders, type Admission, type Pipeline } from '#gateway';
+import { refuseRepeatedCredentials } from './credential.ts';
+
+/** On the request itself: a WeakMap costs each collection of the young heap a look at all its entries. */
+const ADMISSION = Symbol('admission');
+
+type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
+
+/**
+ * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer. Returns who was let in. `calls`: see Pipeline.admit, for routes where
+ * calls are made, and no others.
+ */
+export function requireAdmission(app: FastifyInstance, admit: Pipeline['admit'], calls = false): (request: FastifyRequest) => Admission {
+  app.addHook('onRequest', async (request, reply) => {
+    refuseRepeatedCredentials(request.raw.rawHeaders);
+    const admission = await admit(request.headers, request.ip, calls);
+    (request as Admitted)[ADMISSION] = admission;
+    reply.headers(rateHeaders(admission.rate));
+  });
+  return (request) => {
+    const admission = (request as Admitted)[ADMISSION];
+    if (!admission) throw new Error('this route is not behind admission');
+    return admission;
+  };
+}

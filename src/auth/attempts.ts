@@ -1,0 +1,106 @@
+import { GatewayError, networkOf } from '#wire';
+
+/** Counts credentials that failed, by client address, so that nobody can try many, nor make the gateway work for nothing. */
+export interface Attempts {
+  /**
+   * Runs the check of a credential that is not known to be good. What it rejects with as `unauthorized` counts as failed; after too many in a minute
+   * rejects with GatewayError `rate_limit_exceeded` without running it. While as many are being checked as may still fail, others wait for these.
+   */
+  check<T>(address: string, run: () => T | Promise<T>): Promise<T>;
+}
+
+export interface AttemptsOptions {
+  /** Credentials that may fail from one address in a minute. */
+  readonly perMinute: number;
+  readonly now: () => number;
+}
+
+/** Addresses that are remembered; beyond, the one whose last failure is the oldest is forgotten. */
+const CLIENTS_MAX = 10_000;
+/** Requests of one address that may wait at once. */
+const WAITING_MAX = 1_000;
+const SECOND_MS = 1_000;
+const WINDOW_S = 60;
+
+interface Client {
+  /** Failures by second, the oldest first. */
+  readonly failed: { readonly second: number; count: number }[];
+  pending: number;
+  waiting: (() => void)[];
+}
+
+export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
+  const clients = new Map<string, Client>();
+
+  const clientAt = (key: string): Client => {
+    let client = clients.get(key);
+    if (!client) {
+      if (clients.size >= CLIENTS_MAX) clients.delete(clients.keys().next().value!);
+      clients.set(key, (client = { failed: [], pending: 0, waiting: [] }));
+    }
+    return client;
+  };
+
+  const failuresOf = ({ failed }: Client): number => {
+    const second = Math.floor(now() / SECOND_MS);
+    while (failed.length > 0 && (failed[0]!.second <= second - WINDOW_S || failed[0]!.second > second)) failed.shift();
+    return failed.reduce((sum, { count }) => sum + count, 0);
+  };
+
+  const fail = (key: string, client: Client) => {
+    const second = Math.floor(now() / SECOND_MS);
+    const last = client.failed.at(-1);
+    if (last?.second === second) last.count += 1;
+    else client.failed.push({ second, count: 1 });
+    clients.delete(key);
+    clients.set(key, client);
+  };
+
+  const finish = (key: string, client: Client) => {
+    client.pending -= 1;
+    const failures = failuresOf(client);
+    const all = client.pending === 0 || failures >= perMinute;
+    for (const wake of client.waiting.splice(0, all ? client.waiting.length : 1)) wake();
+    if (client.pending === 0 && failures === 0 && client.waiting.length === 0 && clients.get(key) === client) clients.delete(key);
+  };
+
+  return {
+    async check(address, run) {
+      const key = networkOf(address);
+      let client = clientAt(key);
+      for (;;) {
+        const failures = failuresOf(client);
+        if (failures >= perMinute) throw tooMany(secondsUntilRoom(client, failures - perMinute, now()));
+        if (failures + client.pending < perMinute) break;
+        if (client.waiting.length >= WAITING_MAX) throw tooMany(1);
+        await new Promise<void>((resolve) => client.waiting.push(resolve));
+        client = clientAt(key);
+      }
+      client.pending += 1;
+      try {
+        return await run();
+      } catch (error) {
+        if (error instanceof GatewayError && error.code === 'unauthorized') fail(key, client);
+        throw error;
+      } finally {
+        finish(key, client);
+      }
+    },
+  };
+}
+
+/** Until so many failures have left the window that one more is allowed; `over`: how many are above the limit. */
+function secondsUntilRoom({ failed }: Client, over: number, at: number): number {
+  let gone = 0;
+  for (const { second, count } of failed) {
+    gone += count;
+    if (gone > over) return Math.max(1, second + WINDOW_S - Math.floor(at / SECOND_MS));
+  }
+  return WINDOW_S;
+}
+
+function tooMany(seconds: number): GatewayError {
+  return new GatewayError('rate_limit_exceeded', `Too many keys or sign-ins from your address failed: retry in ${seconds} s`, {
+    retryAfterS: seconds,
+  });
+}

@@ -1,0 +1,38 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type GatewayError, SIGN_IN_HEADERS } from '#wire';
+import { isResourcePath, pathOf, type Asked, type Resources } from './oauth/resources.ts';
+
+export interface ChallengeOptions {
+  /** null: no issuer is configured. */
+  readonly resources: Pick<Resources, 'metadataUrlOf'> | null;
+  /** What a client should ask its token for; empty where that does not matter. */
+  readonly scopes: readonly string[];
+}
+
+/** The value of `WWW-Authenticate` for an error that answers a request; null for an error that a credential would not change. */
+export type ChallengeFor = (request: Asked & { readonly headers: IncomingHttpHeaders }, error: GatewayError) => string | null;
+
+const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
+
+/**
+ * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they say where the metadata of the resource is. `Bearer` comes first and has a
+ * parameter: MCP clients look at nothing behind another scheme.
+ */
+export function createChallenge({ resources, scopes }: ChallengeOptions): ChallengeFor {
+  return (request, error) => {
+    const original = error.headers?.['www-authenticate'] ?? '';
+    const insufficient = error.code === 'permission_denied' && original.includes('insufficient_scope');
+    if (error.code !== 'unauthorized' && !insufficient) return null;
+
+    const had = CREDENTIALS.some((name) => request.headers[name] !== undefined);
+    const parameters = ['realm="tollgate"'];
+    if (insufficient) parameters.push('error="insufficient_scope"');
+    else if (had) parameters.push('error="invalid_token"');
+    if (resources !== null && isResourcePath(pathOf(request))) {
+      const metadataUrl = resources.metadataUrlOf(request);
+      if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`);
+      if (metadataUrl !== null) parameters.push(`resource_metadata="${metadataUrl}"`);
+    }
+    return `Bearer ${parameters.join(', ')}${original.includes('SIWx') ? ', SIWx' : ''}`;
+  };
+}

@@ -1,0 +1,61 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError, SIGN_IN_HEADERS } from '#wire';
+import { kindOf } from './accounts/api-key.ts';
+import { RUN_TOKEN_PREFIX } from './run-tokens.ts';
+
+const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';
+const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
+
+/**
+ * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. Where both are there, the one that looks like a key of ours
+ * counts, as clients fill the other with a dummy. Throws GatewayError `unauthorized` when there is none, or when they are two different keys.
+ * `walletsToo`: the error offers a wallet's sign-in as well.
+ */
+export function readCredential(headers: IncomingHttpHeaders, walletsToo = false): string {
+  const { authorization } = headers;
+  const other = headers['x-api-key'];
+  const bearer = authorization === undefined ? undefined : bearerOf(authorization);
+  if (other === undefined) {
+    if (bearer !== undefined) return bearer;
+    const what = authorization === undefined ? 'No API key' : 'The Authorization header is not of the form "Bearer <key>"';
+    throw unauthorized(`${what}: ${walletsToo ? OR_SIGN_IN : HOW}`, walletsToo ? 'Bearer, SIWx' : 'Bearer');
+  }
+  const key = String(other).trim();
+  if (bearer === undefined || bearer === key || !isOurs(bearer)) return key;
+  if (!isOurs(key)) return bearer;
+  throw unauthorized('Authorization and x-api-key hold two different API keys: send one of them');
+}
+
+const isOurs = (text: string): boolean => kindOf(text) !== null || text.startsWith(RUN_TOKEN_PREFIX);
+
+/** The token of a Bearer header, with the scheme in any case; undefined for another scheme. */
+export function bearerOf(authorization: string): string | undefined {
+  if (authorization.startsWith('Bearer ')) return authorization.slice(7).trim();
+  return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim();
+}
+
+/**
+ * Refuses a request that carries a credential header twice: Node keeps the first, a proxy before us may have judged by the last.
+ * `rawHeaders` is IncomingMessage.rawHeaders, names and values by turns. Throws GatewayError `unauthorized`.
+ */
+export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
+  let seen = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    // Most names are told by their length alone.
+    const same = CREDENTIALS_BY_LENGTH[name.length];
+    if (same === undefined || name.toLowerCase() !== same.lower) continue;
+    if ((seen & same.bit) !== 0) throw unauthorized(`The ${same.name} header was sent more than once: send it once`);
+    seen |= same.bit;
+  }
+}
+
+/** No two of the names have the same length. */
+const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number } | undefined)[] = [];
+for (const [index, name] of ['Authorization', 'x-api-key', ...SIGN_IN_HEADERS].entries()) {
+  CREDENTIALS_BY_LENGTH[name.length] = { name, lower: name.toLowerCase(), bit: 1 << index };
+}
+
+function unauthorized(message: string, schemes = 'Bearer'): GatewayError {
+  return new GatewayError('unauthorized', message, { headers: { 'www-authenticate': schemes } });
+}

@@ -1,0 +1,18 @@
+export { type AdminGate, createAdminGate } from './admin-gate.ts';
+export { requireAdmission } from './admission.ts';
+export { type Attempts, createAttempts } from './attempts.ts';
+export { createAuthenticator } from './authenticator.ts';
+export { type CardKey, createCardKey } from './card-key.ts';
+export { type Consumer, type ConsumerStore, createConsumerStore } from './consumer-store.ts';
+export { refuseRepeatedCredentials } from './credential.ts';
+export { isRestricted, refuseRestricted, requireFullRights } from './full-rights.ts';
+export { createIdentity, type Identity } from './identity.ts';
+export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore } from './key-store.ts';
+export { nonceRoutes } from './nonce-routes.ts';
+export { createProtectedResource, type ProtectedResource } from './oauth/create-protected-resource.ts';
+export { providerIdOf } from './provider-id.ts';
+export { createRunTokens, type RunTokens } from './run-tokens.ts';
+export { requireFreshSignature } from './siwx/fresh-signature.ts';
+export { createNonces, type Nonces } from './siwx/nonces.ts';
+export { createSignIn, type SignIn } from './siwx/sign-in.ts';
+export { verifyWalletSignature } from './siwx/wallet-signature.ts';

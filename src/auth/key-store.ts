@@ -1,0 +1,125 @@
+import { loadStatement, type Database, type Row, type Value } from '#store';
+import type { MicroUsd } from '#billing';
+import { createKey, type KeyKind } from './accounts/api-key.ts';
+import { LIMIT_RESETS, type LimitReset } from './accounts/spend-period.ts';
+
+/** A stored API key. Times are epoch milliseconds. The key's text is not in it and cannot be had again. */
+export interface KeyRecord {
+  /** SHA-256 of the key's text in hex: the key's public identifier. */
+  readonly hash: string;
+  readonly account: string;
+  readonly label: string;
+  readonly development: boolean;
+  readonly disabled: boolean;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  /** Spending limit of each reset period; null is none. */
+  readonly limit: MicroUsd | null;
+  /** When the limit starts anew; null is never. */
+  readonly limitReset: LimitReset | null;
+  /** Service names the key may use; null is all. */
+  readonly allowedServices: readonly string[] | null;
+}
+
+/** What may be changed on a key; a field that is absent stays as it is. */
+export type KeyChanges = Partial<Pick<KeyRecord, 'label' | 'disabled' | 'expiresAt' | 'limit' | 'limitReset' | 'allowedServices'>>;
+
+export type NewKeyFields = { readonly account: string; readonly label: string; readonly kind: Exclude<KeyKind, 'admin'> } & Omit<
+  KeyChanges,
+  'label' | 'disabled'
+>;
+
+/** Keys an account may have at once. */
+export const KEYS_PER_ACCOUNT_MAX = 1_000;
+
+export interface KeyStore {
+  /** Makes a key; `text` is shown here and never again. null when the account has KEYS_PER_ACCOUNT_MAX already. */
+  create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
+  find(hash: string): Promise<KeyRecord | null>;
+  /** Oldest first. */
+  list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
+  /** null when the account has no such key. */
+  update(account: string, hash: string, changes: KeyChanges): Promise<KeyRecord | null>;
+  /** False when the account has no such key. */
+  delete(account: string, hash: string): Promise<boolean>;
+  /** `listener` is told the hash of every key that this store has changed or deleted, once that is durable. Returns what ends it. */
+  onChange(listener: (hash: string) => void): () => void;
+}
+
+const INSERT = loadStatement(import.meta.url, './sql/insert-key.sql');
+const FIND = loadStatement(import.meta.url, './sql/find-key.sql');
+const LIST = loadStatement(import.meta.url, './sql/list-keys.sql');
+const UPDATE = loadStatement(import.meta.url, './sql/update-key.sql');
+const DELETE = loadStatement(import.meta.url, './sql/delete-key.sql');
+
+/** API keys in the database. Rejects with the database's error when it cannot be reached. */
+export function createKeyStore(database: Database, { now }: { readonly now: () => number }): KeyStore {
+  const listeners = new Set<(hash: string) => void>();
+  // Also after a failure: a commit whose answer was lost may have happened.
+  const changing = async <T>(hash: string, change: Promise<T>): Promise<T> => {
+    try {
+      return await change;
+    } finally {
+      for (const listener of listeners) listener(hash);
+    }
+  };
+
+  return {
+    async create({ account, label, kind, expiresAt = null, limit = null, limitReset = null, allowedServices = null }) {
+      const { text, hash } = createKey(kind);
+      const fields: Value[] = [hash, account, label, kind === 'development' ? 1 : 0, now(), expiresAt, limit, limitReset, textOf(allowedServices)];
+      const [row] = await database.query(INSERT, [...fields, KEYS_PER_ACCOUNT_MAX]);
+      return row ? { text, record: recordOf(row) } : null;
+    },
+
+    async find(hash) {
+      const [row] = await database.query(FIND, [hash]);
+      return row ? recordOf(row) : null;
+    },
+
+    async list(account, { offset, limit }) {
+      return (await database.query(LIST, [account, limit, offset])).map(recordOf);
+    },
+
+    async update(account, hash, changes) {
+      const set = (value: Value | undefined, none: Value): Value[] => (value === undefined ? [0, none] : [1, value]);
+      const params = [
+        ...set(changes.label, ''),
+        ...set(changes.disabled === undefined ? undefined : Number(changes.disabled), 0),
+        ...set(changes.expiresAt, null),
+        ...set(changes.limit, null),
+        ...set(changes.limitReset, null),
+        ...set(changes.allowedServices === undefined ? undefined : textOf(changes.allowedServices), null),
+      ];
+      const [row] = await changing(hash, database.query(UPDATE, [hash, account, ...params]));
+      return row ? recordOf(row) : null;
+    },
+
+    async delete(account, hash) {
+      return (await changing(hash, database.query(DELETE, [hash, account]))).length > 0;
+    },
+
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+const textOf = (services: readonly string[] | null): string | null => (services === null ? null : JSON.stringify(services));
+
+function recordOf(row: Row): KeyRecord {
+  const reset = row['limit_reset'];
+  return {
+    hash: row['hash'] as string,
+    account: row['account'] as string,
+    label: row['label'] as string,
+    development: row['development'] === 1n,
+    disabled: row['disabled'] !== 0n,
+    createdAt: Number(row['created_at']),
+    expiresAt: row['expires_at'] === null ? null : Number(row['expires_at']),
+    limit: row['spend_limit'] === null ? null : (row['spend_limit'] as bigint),
+    limitReset: LIMIT_RESETS.find((known) => known === reset) ?? null,
+    allowedServices: row['allowed_services'] === null ? null : (JSON.parse(row['allowed_services'] as string) as string[]),
+  };
+}

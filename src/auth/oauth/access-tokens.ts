@@ -1,0 +1,118 @@
+import type { JWTPayload } from 'jose';
+import { GatewayError } from '#wire';
+import type { OAuthConfig } from '#config';
+import type { Caller } from '#gateway';
+import type { Attempts } from '../attempts.ts';
+import { createVerified } from '../siwx/verified.ts';
+import { createIssuerKeys } from './issuer-keys.ts';
+import type { Resources } from './resources.ts';
+import { subjectAccount } from './subject-account.ts';
+import { scopeError, tokenError } from './token-error.ts';
+
+/** Access tokens (RFC 9068) of the one issuer that the operator has named. */
+export interface AccessTokens {
+  /** The caller of a token that was verified in the last minute and is still valid; null otherwise. */
+  known(token: string): Caller | null;
+  /**
+   * Whose token it is; null for a text that is no JWT. `address` is the client's. Rejects with GatewayError `unauthorized` that says what is wrong;
+   * `permission_denied` without the required scope; `rate_limit_exceeded` when too many failed; `service_unavailable` without the issuer's keys.
+   */
+  verify(token: string, address: string): Promise<Caller> | null;
+}
+
+export interface AccessTokensOptions extends Pick<OAuthConfig, 'jwksUrl' | 'requiredScope'> {
+  readonly issuer: string;
+  readonly resources: Pick<Resources, 'isAudience'>;
+  /** How far the issuer's clock may be from the gateway's. */
+  readonly skewMs: number;
+  readonly attempts: Attempts;
+  readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
+  /** Told why the issuer's keys could not be fetched. */
+  readonly onError: (error: unknown) => void;
+  readonly timeoutMs?: number;
+}
+
+/** Signatures by a key that is the issuer's alone: none that whoever verifies could make. */
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+/** Many issuers do not write `at+jwt`. Other types are no access tokens: what a browser was logged out with, proofs of possession. */
+const TYPES: ReadonlySet<unknown> = new Set(['', 'jwt', 'at+jwt', 'application/at+jwt']);
+const FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+const LENGTH_MAX = 8 * 1024;
+
+/** How long a token stands without being looked at: its signature costs 50 to 100 µs, and its key may be withdrawn. */
+const VERIFIED_MS = 60_000;
+const VERIFIED_MAX = 10_000;
+const VERIFIED_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Loads what verifying takes before it resolves: no first token blocks the others with an import. */
+export async function createAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
+  const { issuer, resources, requiredScope, skewMs, attempts, now } = options;
+  const { decodeJwt, decodeProtectedHeader, errors, jwtVerify } = await import('jose');
+  const keyOf = await createIssuerKeys({ ...options, now: options.elapsed });
+  const verified = createVerified({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
+  const running = new Map<string, Promise<Caller>>();
+
+  /** What costs nothing to see is refused before anything is computed, as a mistyped key is. */
+  const precheck = ({ alg, typ = '' }: Readonly<Record<string, unknown>>, claims: JWTPayload) => {
+    if (!ALGORITHMS.some((one) => one === alg)) throw tokenError(`is not signed with one of ${ALGORITHMS.join(', ')}`);
+    if (typeof typ !== 'string' || !TYPES.has(typ.toLowerCase())) throw tokenError('is of another type than an access token');
+    if (claims.iss !== issuer) throw tokenError(`is not one of ${issuer}`);
+  };
+
+  const verifySignature = async (token: string, at: number): Promise<JWTPayload> => {
+    try {
+      const rules = { algorithms: ALGORITHMS, issuer, requiredClaims: ['exp', 'aud', 'sub'] };
+      return (await jwtVerify(token, keyOf, { ...rules, clockTolerance: skewMs / 1_000, currentDate: new Date(at) })).payload;
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      if (error instanceof errors.JWTExpired) throw tokenError('has expired');
+      if (error instanceof errors.JWTClaimValidationFailed)
+        throw tokenError(error.claim === 'nbf' && error.reason === 'check_failed' ? 'is not valid yet' : `has no right "${error.claim}"`);
+      if (error instanceof errors.JWSSignatureVerificationFailed) throw tokenError('was not signed by its issuer, or was changed');
+      if (error instanceof errors.JWKSNoMatchingKey) throw tokenError('names a key that its issuer does not have');
+      throw tokenError('cannot be verified');
+    }
+  };
+
+  const check = async (token: string, at: number): Promise<Caller> => {
+    const claims = await verifySignature(token, at);
+    // Whoever has a token that is bound to a key must prove that key, which nobody can here: it may be a thief's.
+    if (claims['cnf'] !== undefined) throw tokenError('is bound to a key of its client, which is not supported');
+    if (![claims.aud ?? []].flat().some(resources.isAudience)) throw tokenError('is not for this gateway: ask for one whose audience is its address');
+    const { sub: subject } = claims;
+    if (typeof subject !== 'string' || subject === '' || !subject.isWellFormed()) throw tokenError('has no right "sub"');
+    if (requiredScope !== null && !scopesOf(claims).includes(requiredScope)) throw scopeError(requiredScope);
+    const caller: Caller = { account: subjectAccount(issuer, subject), key: null, wallet: null };
+    verified.put(token, caller, { from: at, until: Math.min(at + VERIFIED_MS, claims.exp! * 1_000 + skewMs - 1) });
+    return caller;
+  };
+
+  return {
+    known: (token) => verified.get(token, now()),
+
+    verify(token, address) {
+      if (token.length > LENGTH_MAX || !FORM.test(token)) return null;
+      const before = running.get(token);
+      if (before) return before;
+      let decoded: readonly [Readonly<Record<string, unknown>>, JWTPayload];
+      try {
+        decoded = [{ ...decodeProtectedHeader(token) }, decodeJwt(token)];
+      } catch {
+        return null;
+      }
+      const result = (async () => {
+        precheck(...decoded);
+        return attempts.check(address, () => check(token, now()));
+      })().finally(() => running.delete(token));
+      running.set(token, result);
+      return result;
+    },
+  };
+}
+
+/** `scope` is RFC 9068's; others write a list, `scp`. */
+function scopesOf({ scope, scp }: JWTPayload): readonly unknown[] {
+  return [scope ?? scp ?? []].flat().flatMap((text: unknown) => (typeof text === 'string' ? text.split(' ') : []));
+}

@@ -1,0 +1,75 @@
+import type { FastifyRequest } from 'fastify';
+import { isLoopback, parseHost } from '#wire';
+
+/** What of a request says where it was sent. */
+export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
+
+/** This gateway as a protected resource (RFC 9728): one for each path of MCP and A2A, and itself. */
+export interface Resources {
+  /** The identifier of a resource at the address that the request was sent to; null for a path that is none, and a host that cannot be one. */
+  resourceOf(request: Asked, path: string): string | null;
+  /** Where the metadata of the resource of a request is. null where it has none. */
+  metadataUrlOf(request: Asked): string | null;
+  /** Whether a token for this audience is one for here. */
+  isAudience(audience: string): boolean;
+  /** False: no token can be for here, as the gateway knows no name of itself. */
+  readonly named: boolean;
+}
+
+export interface ResourcesOptions {
+  readonly publicUrl: string | null;
+  /** Hosts that this gateway is known by, with a port where it is not the scheme's. */
+  readonly domains: readonly string[];
+  /** One more audience; null is none. */
+  readonly audience: string | null;
+}
+
+export const METADATA_PATH = '/.well-known/oauth-protected-resource';
+
+const RESOURCE_PATH = /^(?:\/api\/v1)?\/(?:mcp|a2a)(?:\/[A-Za-z0-9._~:%/-]{0,512})?$/;
+
+/** Whether requests to a path, without its query, are MCP's or A2A's. */
+export function isResourcePath(path: string): boolean {
+  return RESOURCE_PATH.test(path);
+}
+
+/** The path of a request, without its query. */
+export function pathOf({ url }: Pick<Asked, 'url'>): string {
+  return url.split('?', 1)[0]!;
+}
+
+/**
+ * A token's audience is compared with the names that the operator gave, never with the Host of the request: whoever holds somebody's token for
+ * another service could name that one there.
+ */
+export function createResources({ publicUrl, domains, audience }: ResourcesOptions): Resources {
+  const origins = new Set(domains.map((domain) => `${isLoopback(parseHost(domain)?.name ?? '') ? 'http' : 'https'}://${domain}`));
+  if (publicUrl !== null) origins.add(new URL(publicUrl).origin);
+
+  // The host stands in an answer's header, where a quote of its own would end the value.
+  const originOf = ({ protocol, host }: Asked): string | null =>
+    publicUrl ?? (parseHost(host) === null ? null : (URL.parse(`${protocol === 'https' ? 'https' : 'http'}://${host}`)?.origin ?? null));
+
+  return {
+    named: audience !== null || origins.size > 0,
+
+    resourceOf(request, path) {
+      const origin = originOf(request);
+      return origin !== null && (path === '' || isResourcePath(path)) ? origin + path : null;
+    },
+
+    metadataUrlOf(request) {
+      const origin = originOf(request);
+      if (origin === null) return null;
+      const path = pathOf(request);
+      return origin + METADATA_PATH + (isResourcePath(path) ? path : '');
+    },
+
+    isAudience(text) {
+      if (text === audience) return true;
+      const url = URL.parse(text);
+      if (!url || !origins.has(url.origin) || url.username !== '' || url.password !== '') return false;
+      return url.search === '' && url.hash === '' && (url.pathname === '/' || isResourcePath(url.pathname));
+    },
+  };
+}

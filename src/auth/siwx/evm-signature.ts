@@ -1,0 +1,85 @@
+import { createRequire } from 'node:module';
+import { keccak } from '#wire';
+
+/**
+ * The public key (64 bytes, without a prefix) that made a signature of a digest; null where there is none.
+ * `rs` has 64 bytes, `parity` is that of the y of the signature's point.
+ */
+export type Recover = (digest: Uint8Array, rs: Uint8Array, parity: 0 | 1) => Uint8Array | null | Promise<Uint8Array | null>;
+
+/** Who made a signature. `lowS` is false for the second form that anybody can make of every signature. */
+export interface EvmSigner {
+  /** Lower case. */
+  readonly address: string;
+  readonly lowS: boolean;
+}
+
+const SIGNATURE = /^(?:0x)?[0-9a-fA-F]{130}$/;
+const ORDER = Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141', 'hex');
+const HALF_ORDER = Buffer.from('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', 'hex');
+const ZERO = Buffer.alloc(32);
+
+let recovery: Promise<Recover> | null = null;
+
+/** Loads what recovers signers: the native addon (10 ms) where it is installed for this platform, else viem (70 ms). Later calls get the same. */
+export function loadRecovery(): Promise<Recover> {
+  return (recovery ??= Promise.resolve(nativeRecovery() ?? viemRecovery()));
+}
+
+/** The signer of a text by EIP-191 (`personal_sign`); null for what is not 65 bytes of hex, with 0x or without, with an `r`, `s` and `v` that a signature can have. */
+export async function recoverSigner(text: string, signature: string): Promise<EvmSigner | null> {
+  if (!SIGNATURE.test(signature)) return null;
+  const bytes = Buffer.from(signature.slice(-130), 'hex');
+  const parity = parityOf(bytes[64]!);
+  const s = bytes.subarray(32, 64);
+  if (parity === null || !inRange(bytes.subarray(0, 32)) || !inRange(s)) return null;
+  const key = await (await loadRecovery())(personalDigest(text), bytes.subarray(0, 64), parity);
+  return key === null ? null : { address: `0x${keccak(key).toString('hex', 12)}`, lowS: s.compare(HALF_ORDER) <= 0 };
+}
+
+/** What a wallet signs of a text by EIP-191. */
+export function personalDigest(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  return keccak(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
+}
+
+/** 27 and 28 by Bitcoin's old custom, 0 and 1 from some hardware wallets. */
+function parityOf(v: number): 0 | 1 | null {
+  if (v === 0 || v === 27) return 0;
+  return v === 1 || v === 28 ? 1 : null;
+}
+
+function inRange(number: Buffer): boolean {
+  return number.compare(ZERO) > 0 && number.compare(ORDER) < 0;
+}
+
+/** The `secp256k1` package's addon without its JavaScript twin; null where it is not installed or has no binary for this platform. */
+export function nativeRecovery(): Recover | null {
+  type Addon = { ecdsaRecover(rs: Uint8Array, parity: number, digest: Uint8Array, compressed: false): Uint8Array };
+  let addon: Addon;
+  try {
+    addon = createRequire(import.meta.url)('secp256k1/bindings.js') as Addon;
+  } catch {
+    return null;
+  }
+  return (digest, rs, parity) => {
+    try {
+      return addon.ecdsaRecover(rs, parity, digest, false).subarray(1);
+    } catch {
+      return null;
+    }
+  };
+}
+
+export async function viemRecovery(): Promise<Recover> {
+  const { recoverPublicKey } = await import('viem/utils');
+  const hex = (bytes: Uint8Array) => `0x${Buffer.from(bytes).toString('hex')}` as const;
+  return async (digest, rs, parity) => {
+    try {
+      const signature = { r: hex(rs.subarray(0, 32)), s: hex(rs.subarray(32)), yParity: parity };
+      return Buffer.from((await recoverPublicKey({ hash: hex(digest), signature })).slice(4), 'hex');
+    } catch {
+      return null;
+    }
+  };
+}

@@ -1,0 +1,105 @@
+import type { ChainConfig, SignInConfig } from '#config';
+import type { Caller } from '#gateway';
+import type { Attempts } from '../attempts.ts';
+import { createContractWallets, type ContractWallets } from './contract-wallets.ts';
+import { loadRecovery, recoverSigner } from './evm-signature.ts';
+import { decodeSignIn, type SignedMessage } from './header.ts';
+import { parseMessage, type SignInMessage } from './message.ts';
+import { quoted, signInError } from './sign-in-error.ts';
+import { verifySolanaSignature } from './solana-signature.ts';
+import { checkValidity, type SignInRules } from './validity.ts';
+import { createVerified } from './verified.ts';
+
+/** Sign-in with a wallet: who the value of a sign-in header is. */
+export interface SignIn {
+  /** Domains that a message may be made for; with none, wallets cannot sign in. */
+  readonly domains: readonly string[];
+  /** The caller of a header that was verified before and is still valid; null otherwise. */
+  known(header: string): Caller | null;
+  /**
+   * Who signed. `address` is the client's. Rejects with GatewayError `unauthorized` that says what is wrong; `rate_limit_exceeded` when too many
+   * failed or a chain was asked too often; `service_unavailable` when the chain of a contract wallet cannot be asked.
+   */
+  verify(header: string, address: string): Promise<Caller>;
+}
+
+export interface SignInOptions extends Pick<SignInConfig, 'domains' | 'lifetimeMsMax' | 'skewMs'> {
+  readonly chains: readonly Pick<ChainConfig, 'network' | 'rpcUrl'>[];
+  readonly attempts: Attempts;
+  readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
+  /** Bounds of what is remembered. */
+  readonly verifiedMax?: number;
+  readonly verifiedBytesMax?: number;
+  readonly chainTimeoutMs?: number;
+}
+
+const VERIFIED_MAX = 50_000;
+const VERIFIED_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Loads what verifying takes before it resolves, where wallets can sign in at all: no first sign-in blocks the others with an import. */
+export async function createSignIn({ domains, lifetimeMsMax, skewMs, chains, attempts, now, elapsed, ...options }: SignInOptions): Promise<SignIn> {
+  const rules: SignInRules = { domains: new Set(domains), lifetimeMsMax, skewMs };
+  const contracts = createContractWallets({ chains, now: elapsed, ...(options.chainTimeoutMs ? { timeoutMs: options.chainTimeoutMs } : {}) });
+  if (domains.length > 0) {
+    await loadRecovery();
+    if (chains.length > 0) await contracts.load();
+  }
+  const verified = createVerified({ countMax: options.verifiedMax ?? VERIFIED_MAX, bytesMax: options.verifiedBytesMax ?? VERIFIED_BYTES_MAX });
+  const running = new Map<string, Promise<Caller>>();
+
+  const check = async (header: string, address: string): Promise<Caller> => {
+    if (domains.length === 0) throw signInError('Sign-in with a wallet is not enabled on this gateway: use an API key');
+    const signed = decodeSignIn(header);
+    const message = parseMessage(signed.text);
+    const validity = checkValidity(message, rules, now());
+    const caller = await attempts.check(address, () => checkSignature(message, signed, contracts, address));
+    verified.put(header, caller, validity);
+    return caller;
+  };
+
+  return {
+    domains,
+    known: (header) => verified.get(header, now()),
+    verify(header, address) {
+      let result = running.get(header);
+      if (!result) {
+        result = check(header, address).finally(() => running.delete(header));
+        running.set(header, result);
+      }
+      return result;
+    },
+  };
+}
+
+async function checkSignature(message: SignInMessage, signed: SignedMessage, contracts: ContractWallets, client: string): Promise<Caller> {
+  const { namespace, address, network } = message;
+  if (namespace === 'solana') {
+    if (verifySolanaSignature(address, signed.text, signed.signature)) return callerOf(message, `solana:${address}`);
+    throw signInError(`The signature is not one of ${address} over this text: Ed25519, 64 bytes in base58 or base64`);
+  }
+  const signer = await recoverSigner(signed.text, signed.signature);
+  if (signer?.address === address) {
+    if (signer.lowS) return callerOf(message, `eip155:${address}`);
+    throw signInError('The signature has a high s: wallets make the other of the two forms (EIP-2)');
+  }
+  if (await contracts.verify({ network, address, ...signed, signature: with0x(signed.signature), client }))
+    return callerOf(message, `${network}:${address}`);
+  throw signInError(
+    signer === null
+      ? `The signature is not one of ${address} over this text: EIP-191, 65 bytes in hex${contractHint(contracts, network)}`
+      : `The text was signed by ${signer.address}, or was changed after it was signed; it names ${address}${contractHint(contracts, network)}`,
+  );
+}
+
+/** What contracts are asked about; ordinary wallets' signatures are read with 0x and without. */
+const with0x = (signature: string) => (/^[0-9a-fA-F]+$/.test(signature) ? `0x${signature}` : signature);
+
+function contractHint(contracts: ContractWallets, network: string): string {
+  return contracts.knows(network) ? '' : `. Contract wallets cannot be checked on ${quoted(network)} here`;
+}
+
+function callerOf({ network, address, nonce }: SignInMessage, account: string): Caller {
+  return { account, key: null, wallet: { caip10: `${network}:${address}`, nonce } };
+}

@@ -1,0 +1,42 @@
+import type { Caller } from '#gateway';
+import type { Validity } from './validity.ts';
+
+/** Sign-in headers that were verified, each for as long as its own message is valid, so that a repeat costs a look-up. */
+export interface Verified {
+  /** The caller of a header that was verified and is valid at `at`; null otherwise. */
+  get(header: string, at: number): Caller | null;
+  put(header: string, caller: Caller, validity: Validity): void;
+}
+
+export interface VerifiedOptions {
+  readonly countMax: number;
+  readonly bytesMax: number;
+}
+
+/** Beyond the bounds, those that were verified first go. */
+export function createVerified({ countMax, bytesMax }: VerifiedOptions): Verified {
+  const entries = new Map<string, { readonly caller: Caller; readonly validity: Validity }>();
+  let bytes = 0;
+
+  const drop = (header: string) => {
+    if (entries.delete(header)) bytes -= header.length;
+  };
+
+  return {
+    get(header, at) {
+      const entry = entries.get(header);
+      if (entry === undefined) return null;
+      if (at >= entry.validity.from && at <= entry.validity.until) return entry.caller;
+      drop(header);
+      return null;
+    },
+
+    put(header, caller, validity) {
+      drop(header);
+      entries.set(header, { caller, validity });
+      // A header is ASCII, which is kept with one byte a character.
+      bytes += header.length;
+      while (entries.size > countMax || bytes > bytesMax) drop(entries.keys().next().value!);
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { loadStatement, type Database, type Row } from '#store';
+import { treasuryOf, type MicroUsd } from '#billing';
+
+/** How a chain stands in the books. */
+export interface ChainBook {
+  /** CAIP-2. */
+  readonly network: string;
+  readonly asset: string;
+  readonly treasury: string;
+  /** Held before the books began. */
+  readonly opening: MicroUsd;
+  readonly cursor: string;
+  readonly height: bigint;
+  /** What the treasury held and what the books say, when they were last compared; null before. */
+  readonly held: MicroUsd | null;
+  readonly booked: MicroUsd | null;
+  /** Epoch milliseconds. */
+  readonly comparedAt: number | null;
+  /** Why nothing is paid out; null while it is. */
+  readonly halted: string | null;
+}
+
+/** Open deposits and withdrawals of one chain: how many, and when the oldest began (epoch milliseconds). */
+export interface OpenMoney {
+  readonly network: string;
+  readonly kind: 'deposits' | 'unfinal' | 'withdrawals';
+  readonly count: number;
+  readonly oldest: number;
+}
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const INSERT = load('insert-chain');
+const FIND = load('find-chain');
+const LIST = load('list-chains');
+const MOVE = load('move-cursor');
+const NOTE = load('note-reserves');
+const HALT = load('halt-chain');
+const BOOKED = load('booked-at');
+const OPEN = load('count-money');
+
+/** The table of chains, and what the books say of them. */
+export interface ChainRows {
+  insert(book: Pick<ChainBook, 'network' | 'asset' | 'treasury' | 'opening' | 'cursor' | 'height'>): Promise<void>;
+  find(network: string): Promise<ChainBook | null>;
+  list(): Promise<readonly ChainBook[]>;
+  /** False where somebody else has moved it. */
+  moveCursor(network: string, from: string, to: string, height: bigint): Promise<boolean>;
+  noteReserves(network: string, held: MicroUsd, booked: MicroUsd): Promise<void>;
+  halt(network: string, reason: string | null): Promise<void>;
+  /** What the treasury held at a height by the books, where all that was final there is booked. */
+  bookedAt(network: string, height: bigint): Promise<MicroUsd>;
+  open(): Promise<readonly OpenMoney[]>;
+}
+
+export function createChainRows(database: Database, { now }: { readonly now: () => number }): ChainRows {
+  return {
+    async insert({ network, asset, treasury, opening, cursor, height }) {
+      await database.query(INSERT, [network, asset, treasury, opening, cursor, height]);
+    },
+    async find(network) {
+      const [row] = await database.query(FIND, [network]);
+      return row ? toBook(row) : null;
+    },
+    list: async () => (await database.query(LIST)).map(toBook),
+    moveCursor: async (network, from, to, height) => (await database.query(MOVE, [network, from, to, height])).length > 0,
+    async noteReserves(network, held, booked) {
+      await database.query(NOTE, [network, held, booked, now()]);
+    },
+    async halt(network, reason) {
+      await database.query(HALT, [network, reason]);
+    },
+    async bookedAt(network, height) {
+      const [row] = await database.query(BOOKED, [network, treasuryOf(network), height]);
+      const figure = (name: string) => row![name] as bigint;
+      return -figure('treasury') - figure('came_later') + figure('went_later');
+    },
+    open: async () =>
+      (await database.query(OPEN)).map((row) => ({
+        network: row['network'] as string,
+        kind: row['kind'] as OpenMoney['kind'],
+        count: Number(row['rows_open']),
+        oldest: Number(row['oldest']),
+      })),
+  };
+}
+
+function toBook(row: Row): ChainBook {
+  return {
+    network: row['network'] as string,
+    asset: row['asset'] as string,
+    treasury: row['treasury'] as string,
+    opening: row['opening'] as bigint,
+    cursor: row['cursor'] as string,
+    height: row['height'] as bigint,
+    held: row['held'] as bigint | null,
+    booked: row['booked'] as bigint | null,
+    comparedAt: row['compared_at'] === null ? null : Number(row['compared_at']),
+    halted: row['halted'] as string | null,
+  };
+}

@@ -1,0 +1,187 @@
+import { loadStatement, type Database, type Row, type Value } from '#store';
+import type { MicroUsd } from '#billing';
+import type { ChainEvent, SignedPayment } from './chain.ts';
+
+/**
+ * `received`: kept, and perhaps given to the chain. `crediting`: seen there, with what arrived. `credited`: in the account, while the chain may still undo it.
+ * `final`: for good. `failed`: it did not come, and should it come after all it is credited. `reversing`, `reversed`: the chain undid it for good.
+ */
+export type DepositState = 'received' | 'crediting' | 'credited' | 'final' | 'failed' | 'reversing' | 'reversed';
+
+export interface Deposit {
+  readonly id: string;
+  /** CAIP-2. */
+  readonly network: string;
+  /** Account that it is credited to, without the `escrow:` prefix; null: in suspense. */
+  readonly account: string | null;
+  /** Sending address. */
+  readonly payer: string;
+  /** Promised, in micro-USD; of a plain transfer what arrived. */
+  readonly amount: MicroUsd;
+  /** null for a plain transfer. */
+  readonly payment: SignedPayment | null;
+  readonly request: string | null;
+  readonly state: DepositState;
+  readonly transaction: string | null;
+  readonly event: string | null;
+  readonly height: bigint | null;
+  /** What arrived; null until it was seen. */
+  readonly credited: MicroUsd | null;
+  /** Why it failed or was reversed. */
+  readonly reason: string | null;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly looks: number;
+}
+
+export interface NewDeposit {
+  readonly id: string;
+  readonly network: string;
+  readonly account: string | null;
+  readonly payer: string;
+  readonly amount: MicroUsd;
+  readonly payment: SignedPayment | null;
+  readonly request: string | null;
+}
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const INSERT = load('insert-deposit');
+const FIND = load('find-deposit');
+const LIST = load('list-deposits');
+const LOCK_CHAIN = load('lock-chain');
+const NOTE_EVENT = load('note-event');
+const NOTE_PLACE = load('note-place');
+const NOTE_TRANSACTION = load('note-transaction');
+const MARK_CREDITED = load('mark-credited');
+const MARK_FINAL = load('mark-final');
+const MARK_FAILED = load('mark-failed');
+const BEGIN_REVERSAL = load('begin-reversal');
+const END_REVERSAL = load('end-reversal');
+const CLAIM = load('claim-deposits');
+const FORGET_CLAIMS = load('forget-deposit-claims');
+const SCHEDULE = load('schedule-deposit');
+const UNFINAL = load('unfinal-of-account');
+const PAID_IN = load('paid-in');
+const SUSPENDED = load('suspended-of-payer');
+const SUSPENSE = load('list-suspense');
+const ATTRIBUTE = load('attribute-deposit');
+
+/** A place in a list that goes backwards in time. */
+export interface Before {
+  readonly createdAt: number;
+  readonly id: string;
+}
+
+/** The table of deposits. Every change is one conditional statement, so that it is made once by whoever comes first. */
+export interface DepositRows {
+  /** False where the row is there already, or its payer has `openMax` signed payments (null: any number) that nothing is known of yet. Nobody else looks at it before `nextLookAt`. */
+  insert(deposit: NewDeposit, nextLookAt: number, openMax: number | null): Promise<boolean>;
+  find(id: string): Promise<Deposit | null>;
+  /** The newest first. */
+  list(account: string, before: Before | null, limit: number): Promise<readonly Deposit[]>;
+  /** The row, where this is what is credited now; null where it was noted before, or is not final and above the limit of what may be lent out. */
+  noteEvent(id: string, event: ChainEvent, limit: MicroUsd, nextLookAt: number): Promise<Deposit | null>;
+  notePlace(id: string, event: ChainEvent): Promise<void>;
+  noteTransaction(id: string, transaction: string): Promise<void>;
+  markCredited(id: string, nextLookAt: number): Promise<boolean>;
+  markFinal(id: string): Promise<boolean>;
+  markFailed(id: string, reason: string): Promise<boolean>;
+  beginReversal(id: string, reason: string): Promise<boolean>;
+  endReversal(id: string): Promise<boolean>;
+  /** Rows of a network that are due, taken for `claimMs`. */
+  claim(network: string, limit: number, claimMs: number): Promise<readonly Deposit[]>;
+  /** Makes all due that waits: for one who has the database to itself, and finds what a process left that died. */
+  forgetClaims(): Promise<void>;
+  /** null: nothing can change any more. */
+  schedule(id: string, nextLookAt: number | null): Promise<void>;
+  /** Whether the account has money that its chain may still undo, and that may have been there at `at` (epoch milliseconds). */
+  unfinal(account: string, at: number): Promise<boolean>;
+  /** All in suspense, the newest first. */
+  suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
+  /** What came into the account over chains and stands. */
+  paidIn(account: string): Promise<MicroUsd>;
+  /** Of an address, in suspense. */
+  suspended(payer: string): Promise<readonly Deposit[]>;
+  /** Says whose it is, once. It is due at once, for whoever moves the money. */
+  attribute(id: string, account: string): Promise<boolean>;
+}
+
+export function createDepositRows(database: Database, { now }: { readonly now: () => number }): DepositRows {
+  const changed = async (...query: Parameters<Database['query']>) => (await database.query(...query)).length > 0;
+  return {
+    insert: ({ id, network, account, payer, amount, payment, request }, nextLookAt, openMax) =>
+      changed(INSERT, [id, network, account, payer, amount, payment === null ? null : paymentText(payment), request, now(), nextLookAt, openMax]),
+    async find(id) {
+      const [row] = await database.query(FIND, [id]);
+      return row ? toDeposit(row) : null;
+    },
+    list: async (account, before, limit) =>
+      (await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toDeposit),
+    async noteEvent(id, { transaction, id: event, height, amount, final }, limit, nextLookAt) {
+      const params: Value[] = [id, transaction, event, height, amount, now(), nextLookAt, final ? 1 : 0, limit];
+      const noting = { statement: NOTE_EVENT, params };
+      // Those noted at the same time would not see each other in the sum, and go past the limit together. SQLite has one writer.
+      const alone = final || database.engine === 'sqlite';
+      const [row] = alone ? await database.query(NOTE_EVENT, params) : (await database.batch([{ statement: LOCK_CHAIN, params: [id] }, noting]))[1]!;
+      return row ? toDeposit(row) : null;
+    },
+    async notePlace(id, { transaction, id: event, height }) {
+      await database.query(NOTE_PLACE, [id, transaction, event, height, now()]);
+    },
+    async noteTransaction(id, transaction) {
+      await database.query(NOTE_TRANSACTION, [id, transaction, now()]);
+    },
+    markCredited: (id, nextLookAt) => changed(MARK_CREDITED, [id, now(), nextLookAt]),
+    markFinal: (id) => changed(MARK_FINAL, [id, now()]),
+    markFailed: (id, reason) => changed(MARK_FAILED, [id, reason, now()]),
+    beginReversal: (id, reason) => changed(BEGIN_REVERSAL, [id, reason, now()]),
+    endReversal: (id) => changed(END_REVERSAL, [id, now()]),
+    claim: async (network, limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toDeposit),
+    async forgetClaims() {
+      await database.query(FORGET_CLAIMS, [now()]);
+    },
+    async schedule(id, nextLookAt) {
+      await database.query(SCHEDULE, [id, nextLookAt]);
+    },
+    unfinal: async (account, at) => (await database.query(UNFINAL, [account, at]))[0]!['deposits'] !== 0n,
+    suspense: async (before, limit) =>
+      (await database.query(SUSPENSE, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toDeposit),
+    paidIn: async (account) => (await database.query(PAID_IN, [account]))[0]!['amount'] as bigint,
+    suspended: async (payer) => (await database.query(SUSPENDED, [payer, SUSPENDED_MAX])).map(toDeposit),
+    attribute: (id, account) => changed(ATTRIBUTE, [id, account, now()]),
+  };
+}
+
+const SUSPENDED_MAX = 100;
+
+/** Amounts are text in JSON. */
+function paymentText(payment: SignedPayment): string {
+  return JSON.stringify({ ...payment, amount: String(payment.amount) });
+}
+
+function toPayment(text: string): SignedPayment {
+  const payment = JSON.parse(text) as Omit<SignedPayment, 'amount'> & { readonly amount: string };
+  return { ...payment, amount: BigInt(payment.amount) };
+}
+
+function toDeposit(row: Row): Deposit {
+  return {
+    id: row['id'] as string,
+    network: row['network'] as string,
+    account: row['account'] as string | null,
+    payer: row['payer'] as string,
+    amount: row['amount'] as bigint,
+    payment: row['payment'] === null ? null : toPayment(row['payment'] as string),
+    request: row['request'] as string | null,
+    state: row['state'] as DepositState,
+    transaction: row['transaction_id'] as string | null,
+    event: row['event'] as string | null,
+    height: row['height'] as bigint | null,
+    credited: row['credited'] as bigint | null,
+    reason: row['reason'] as string | null,
+    createdAt: Number(row['created_at']),
+    updatedAt: Number(row['updated_at']),
+    looks: Number(row['looks']),
+  };
+}

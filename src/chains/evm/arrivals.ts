@@ -1,0 +1,55 @@
+import type { Hex } from 'viem';
+import type { MicroUsd } from '#billing';
+import { TRANSFER, topicOf, transferOf, type EvmAsset } from './asset.ts';
+import { isPruned, type EvmBlock, type EvmLog, type EvmNode } from './rpc.ts';
+
+/** How much of what a Transfer says has arrived. */
+export type Arrived = (said: MicroUsd) => MicroUsd;
+
+/** Holds what a token says against what the treasury has. */
+export interface Arrivals {
+  /** For the Transfers into the treasury of one block. */
+  of(block: Pick<EvmBlock, 'number' | 'hash'>): Promise<Arrived>;
+  /**
+   * By how much the treasury's balance grew less over blocks than Transfers in and out say; negative where it grew more.
+   * null: the node no longer knows the balances.
+   */
+  missing(blocks: { readonly first: bigint; readonly last: bigint }, into: readonly EvmLog[], out: readonly EvmLog[]): Promise<MicroUsd | null>;
+}
+
+/**
+ * A token that takes a fee, or lies, moves less than its logs say: then everybody's share of that block is cut alike, so that never more is credited than came.
+ * Nodes keep balances of the last blocks only (geth: 128) unless they are archives: of older blocks the logs are believed, as they are of an honest token.
+ */
+export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): Arrivals {
+  async function missing(
+    { first, last }: { readonly first: bigint; readonly last: bigint },
+    into: readonly EvmLog[],
+    out: readonly EvmLog[],
+  ): Promise<MicroUsd | null> {
+    try {
+      const before = first > 0n ? await asset.balanceOf(treasury, first - 1n) : 0n;
+      return sumOf(into) - sumOf(out) - ((await asset.balanceOf(treasury, last)) - before);
+    } catch (error) {
+      if (isPruned(error)) return null;
+      throw error;
+    }
+  }
+  return {
+    missing,
+    async of({ number, hash }) {
+      const logs = (topics: readonly (Hex | null)[]) => node.logs({ address: asset.address, topics, in: { blockHash: hash } });
+      const into = await logs([TRANSFER, null, topicOf(treasury)]);
+      const out = await logs([TRANSFER, topicOf(treasury)]);
+      const gone = await missing({ first: number, last: number }, into, out);
+      const all = sumOf(into);
+      if (gone === null || gone <= 0n || all === 0n) return (said) => said;
+      const came = all > gone ? all - gone : 0n;
+      return (said) => (said * came) / all;
+    },
+  };
+}
+
+function sumOf(logs: readonly EvmLog[]): MicroUsd {
+  return logs.reduce((sum, log) => sum + (transferOf(log)?.value ?? 0n), 0n);
+}

@@ -1,0 +1,137 @@
+import { getAddress } from 'viem';
+import type { Hex } from 'viem';
+import type { MicroUsd } from '#billing';
+import { ChainUnavailable, FinalityBroken, type Incoming, type IncomingPage } from '../chain.ts';
+import { createArrivals, type Arrived } from './arrivals.ts';
+import { TRANSFER, carriedOut, topicOf, transferOf } from './asset.ts';
+import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
+import { evmPaymentId } from './payment.ts';
+import { isPruned, type EvmBlock, type EvmLog } from './rpc.ts';
+import { chainEvent, type SightingSetup } from './sightings.ts';
+
+/** A page ends with the block that makes it this long. */
+const PAGE_EVENTS = 200;
+/** Receipts that are asked for at a time. */
+const AT_ONCE = 4;
+
+/** What came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which was final. */
+export interface EvmIncoming {
+  page(cursor: string | null): Promise<IncomingPage>;
+  /** null: the node no longer keeps the state of that block. */
+  balanceAt(cursor: string): Promise<MicroUsd | null>;
+}
+
+export function createEvmIncoming(setup: SightingSetup & { readonly network: string }): EvmIncoming {
+  const { network, node, asset, treasury, finality, reader } = setup;
+  const arrivals = createArrivals(node, asset, treasury);
+
+  /** The cursor's block, if the chain still has it. */
+  async function blockAt(cursor: string, latest: bigint): Promise<EvmBlock> {
+    const match = /^(\d{1,18})\/(0x[0-9a-f]{64})$/.exec(cursor);
+    if (!match) throw new Error(`Not a cursor of an EVM chain: ${JSON.stringify(cursor.slice(0, 100))}`);
+    const number = BigInt(match[1]!);
+    if (number > latest) throw new ChainUnavailable(`The node is at block ${latest}, and block ${number} was final already`);
+    const block = await node.block(number);
+    if (!block) throw new ChainUnavailable(`The node does not know block ${number}, which was final already`);
+    if (block.hash !== match[2])
+      throw new FinalityBroken(
+        `Finality of ${network} was broken: block ${number} was ${match[2]} and final, and is now ${block.hash}. What was credited since has to be checked by hand (tollgate audit)`,
+      );
+    return block;
+  }
+
+  async function page(cursor: string | null): Promise<IncomingPage> {
+    const heads = await evmHeads(node, finality);
+    if (cursor === null) return { events: [], cursor: textOf(heads.final), height: heads.final.number, more: false };
+    const seen = await blockAt(cursor, heads.latest.number);
+    // The node's finalized block may be behind what was final before: another machine, or one that has just started.
+    if (seen.number >= heads.final.number) return { events: [], cursor, height: seen.number, more: false };
+
+    const from = seen.number + 1n;
+    const found = await reader.read({ address: asset.address, topics: [TRANSFER, null, topicOf(treasury)] }, from, heads.final.number);
+    const into = upTo(found.logs, PAGE_EVENTS);
+    const last = into.length < found.logs.length ? into.at(-1)!.block : found.to;
+    const end = await node.block(last);
+    if (!end) throw new ChainUnavailable(`The node does not know block ${last}`);
+    const cut = await cutOf({ first: from, last }, into);
+    const events: Incoming[] = [];
+    const transactions = [...Map.groupBy(into, (log) => log.transaction).values()];
+    for (let at = 0; at < transactions.length; at += AT_ONCE) {
+      const some = await Promise.all(transactions.slice(at, at + AT_ONCE).map((logs) => eventsOf(logs, heads, cut)));
+      events.push(...some.flat());
+    }
+    await stillThere(node, [seen, end]);
+    return { events, cursor: textOf(end), height: last, more: last < heads.final.number };
+  }
+
+  /**
+   * What of each Transfer arrived. Balances at both ends of the range are enough where they agree with all Transfers between; otherwise it is asked block by block.
+   * A balance that grew by more than was told means that logs are missing in the node's answer: the range must be read again.
+   */
+  async function cutOf(range: { readonly first: bigint; readonly last: bigint }, into: readonly EvmLog[]): Promise<Cut> {
+    const out: EvmLog[] = [];
+    for (let from = range.first; from <= range.last;) {
+      const part = await reader.read({ address: asset.address, topics: [TRANSFER, topicOf(treasury)] }, from, range.last);
+      out.push(...part.logs);
+      from = part.to + 1n;
+    }
+    const missing = await arrivals.missing(range, into, out);
+    if (missing !== null && missing < 0n)
+      throw new ChainUnavailable(`The treasury grew by ${-missing} more than the node's logs of blocks ${range.first} to ${range.last} tell`);
+    if (missing === null || missing === 0n) return async () => (said) => said;
+    const blocks = new Map<Hex, ReturnType<typeof arrivals.of>>();
+    return (log) => {
+      const known = blocks.get(log.blockHash) ?? arrivals.of({ number: log.block, hash: log.blockHash });
+      blocks.set(log.blockHash, known);
+      return known;
+    };
+  }
+
+  /** Events of one transaction. */
+  async function eventsOf(into: readonly EvmLog[], heads: EvmHeads, cut: Cut): Promise<Incoming[]> {
+    const { transaction, blockHash } = into[0]!;
+    const receipt = await node.receipt(transaction);
+    if (receipt?.blockHash !== blockHash) throw new ChainUnavailable(`The node does not know transaction ${transaction} of its own log`);
+    const payments = new Map(
+      carriedOut(receipt.logs, asset.address, treasury).flatMap((one) => (one.transfer ? [[one.transfer.log.index, one] as const] : [])),
+    );
+    const events: Incoming[] = [];
+    for (const log of into) {
+      const transfer = transferOf(log);
+      // From the treasury to itself: nothing came in.
+      if (!transfer || transfer.from === treasury) continue;
+      const amount = (await cut(log))(transfer.value);
+      if (amount === 0n) continue;
+      const payment = payments.get(log.index);
+      const paymentId = payment ? evmPaymentId(network, asset.address, payment.authorizer, payment.nonce) : null;
+      events.push({ ...chainEvent(log, amount, heads, true), final: true, sender: getAddress(transfer.from), paymentId, memo: null });
+    }
+    return events;
+  }
+
+  return {
+    page,
+    async balanceAt(cursor) {
+      const { latest } = await evmHeads(node, finality);
+      const block = await blockAt(cursor, latest.number);
+      try {
+        const balance = await asset.balanceOf(treasury, block.number);
+        await stillThere(node, [block]);
+        return balance;
+      } catch (error) {
+        if (isPruned(error)) return null;
+        throw error;
+      }
+    },
+  };
+}
+
+type Cut = (log: EvmLog) => Promise<Arrived>;
+
+const textOf = ({ number, hash }: EvmBlock): string => `${number}/${hash}`;
+
+/** The first logs, to the end of the block in which there are enough. */
+function upTo(logs: readonly EvmLog[], enough: number): readonly EvmLog[] {
+  const last = logs[enough - 1]?.block;
+  return last === undefined ? logs : logs.filter((log) => log.block <= last);
+}

@@ -1,0 +1,107 @@
+import type { Hex } from 'viem';
+import { ChainUnavailable } from '../chain.ts';
+import type { EvmHeads } from './heads.ts';
+import { mayBeTooMuch, type EvmLog, type EvmNode, type LogFilter } from './rpc.ts';
+
+/** Blocks of one question, at first. Nodes that find it too many are asked for fewer, down to a few. */
+export const RANGE_MAX = 2000n;
+const RANGE_MIN = 8n;
+const ANSWERS_TO_DARE = 20;
+/** Questions of one search: a day of Base is 22 of them. */
+const QUESTIONS_MAX = 200;
+
+/** Asks for the logs of a range of blocks, less of it where the node refuses. Resolves with the last block that was answered for. */
+export interface RangeReader {
+  read(filter: Pick<LogFilter, 'address' | 'topics'>, from: bigint, to: bigint): Promise<{ readonly logs: EvmLog[]; readonly to: bigint }>;
+  /** Blocks that it dares to ask for. */
+  readonly range: bigint;
+}
+
+/** Remembers how many blocks the node bears, and dares more after some answers in a row. */
+export function createRangeReader(node: EvmNode): RangeReader {
+  let range = RANGE_MAX;
+  let answered = 0;
+  return {
+    get range() {
+      return range;
+    },
+    async read(filter, from, to) {
+      for (;;) {
+        const last = to - from + 1n > range ? from + range - 1n : to;
+        try {
+          const logs = await node.logs({ ...filter, in: { from, to: last } });
+          answered += 1;
+          if (answered >= ANSWERS_TO_DARE && range < RANGE_MAX) {
+            range = range * 2n > RANGE_MAX ? RANGE_MAX : range * 2n;
+            answered = 0;
+          }
+          return { logs, to: last };
+        } catch (error) {
+          if (!mayBeTooMuch(error) || last - from + 1n <= RANGE_MIN) throw error;
+          const asked = last - from + 1n;
+          answered = 0;
+          range = asked / 4n < RANGE_MIN ? RANGE_MIN : asked / 4n;
+        }
+      }
+    },
+  };
+}
+
+export interface LogSearch {
+  readonly address: Hex;
+  readonly topics: LogFilter['topics'];
+  /** Epoch seconds between which the block was made. */
+  readonly notBefore: bigint;
+  readonly notAfter: bigint;
+}
+
+/** The newest log of some kind, searched for backwards in time. null: none is there in that time. Throws ChainUnavailable where that is too long to search through. */
+export async function findNewestLog(node: EvmNode, reader: RangeReader, heads: EvmHeads, search: LogSearch): Promise<EvmLog | null> {
+  let last = await lastBlockBefore(node, heads, search.notAfter);
+  for (let asked = 0; asked < QUESTIONS_MAX; asked++) {
+    const first = last >= reader.range ? last - reader.range + 1n : 0n;
+    // Forwards within a piece: the reader may answer for its beginning only.
+    let newest: EvmLog | null = null;
+    for (let from = first; from <= last;) {
+      const part = await reader.read(search, from, last);
+      newest = part.logs.at(-1) ?? newest;
+      from = part.to + 1n;
+      asked += 1;
+    }
+    if (newest) return newest;
+    if (first === 0n) return null;
+    const block = await node.block(first);
+    if (!block) throw new ChainUnavailable(`The node does not know block ${first}`);
+    if (block.timestamp < search.notBefore) return null;
+    last = first - 1n;
+  }
+  throw new ChainUnavailable(`No log was found in ${QUESTIONS_MAX} searches back from block ${last}`);
+}
+
+/** The newest block that is not later than a moment, found by halving: 25 questions for 30 million blocks, none where the newest block is early enough. */
+async function lastBlockBefore(node: EvmNode, heads: EvmHeads, moment: bigint): Promise<bigint> {
+  if (heads.latest.timestamp <= moment) return heads.latest.number;
+  let low = 0n;
+  let high = heads.latest.number;
+  // The step doubles until it is early enough: what is searched for mostly is of the last minutes.
+  for (let step = 64n; high > 0n; step *= 4n) {
+    const at = high > step ? high - step : 0n;
+    if ((await timestampOf(node, at)) <= moment) {
+      low = at;
+      break;
+    }
+    high = at;
+  }
+  while (high - low > 1n) {
+    const middle = (low + high) / 2n;
+    if ((await timestampOf(node, middle)) <= moment) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+async function timestampOf(node: EvmNode, number: bigint): Promise<bigint> {
+  const block = await node.block(number);
+  if (!block) throw new ChainUnavailable(`The node does not know block ${number}`);
+  return block.timestamp;
+}

@@ -1,0 +1,129 @@
+import type { Hex } from 'viem';
+import type { MicroUsd } from '#billing';
+import { ChainUnavailable, type ChainEvent, type PaymentSighting, type PayoutSighting } from '../chain.ts';
+import { createArrivals } from './arrivals.ts';
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, carriedOut, topicOf, type Authorization, type EvmAsset } from './asset.ts';
+import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
+import { findNewestLog, type RangeReader } from './log-search.ts';
+import { VALID_SECONDS_MAX } from './payment.ts';
+import type { EvmLog, EvmNode, EvmReceipt } from './rpc.ts';
+
+/** Clocks of payers, of this machine and of block makers differ. */
+const CLOCK_SECONDS = 3600n;
+
+export interface SightingSetup {
+  readonly node: EvmNode;
+  readonly asset: EvmAsset;
+  /** In lower case. */
+  readonly treasury: Hex;
+  readonly finality: number | null;
+  readonly reader: RangeReader;
+}
+
+/** What the chain says of authorizations: those that pay the treasury, and those that it pays with. */
+export interface EvmSightings {
+  ofPayment(authorization: Authorization, hint: string | null): Promise<PaymentSighting>;
+  /** `signedAt` in epoch seconds. */
+  ofPayout(authorization: Authorization, signedAt: bigint, hint: string | null): Promise<PayoutSighting>;
+}
+
+/** An authorization on the chain. `mark`: the log by which it was used up, with its transaction. */
+type Located =
+  | { readonly state: 'unused'; readonly heads: EvmHeads }
+  | { readonly state: 'used' | 'cancelled'; readonly heads: EvmHeads; readonly mark: EvmLog; readonly receipt: EvmReceipt; readonly final: boolean };
+
+export function createEvmSightings(setup: SightingSetup): EvmSightings {
+  const { node, asset, treasury, finality, reader } = setup;
+  const arrivals = createArrivals(node, asset, treasury);
+
+  async function locate(authorization: Authorization, notBefore: bigint, hint: string | null): Promise<Located> {
+    const heads = await evmHeads(node, finality);
+    const { from, nonce } = authorization;
+    // Asked of one block by its number: a machine behind it refuses, where one asked for "latest" answers of the past.
+    if (!(await asset.authorizationState(from, nonce, heads.latest.number))) {
+      await stillThere(node, [heads.final, heads.latest]);
+      return { state: 'unused', heads };
+    }
+    const mark = await markOf(authorization, notBefore, heads, hint);
+    const receipt = await node.receipt(mark.transaction);
+    if (receipt?.blockHash !== mark.blockHash || !receipt.succeeded)
+      throw new ChainUnavailable(`The node does not know transaction ${mark.transaction} of its own log`);
+    if (mark.block > heads.latest.number) throw new ChainUnavailable(`Block ${mark.block} is newer than what the node calls its newest`);
+    await stillThere(node, [{ number: mark.block, hash: mark.blockHash }]);
+    return { state: mark.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled', heads, mark, receipt, final: mark.block <= heads.final.number };
+  }
+
+  async function markOf(authorization: Authorization, notBefore: bigint, heads: EvmHeads, hint: string | null): Promise<EvmLog> {
+    const { from, nonce, validBefore } = authorization;
+    const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], topicOf(from), nonce] as const;
+    const isMark = (log: EvmLog): boolean =>
+      log.address === asset.address.toLowerCase() &&
+      topics[0].some((one) => one === log.topics[0]) &&
+      log.topics[1] === topics[1] &&
+      log.topics[2] === nonce;
+    if (hint !== null && /^0x[0-9a-f]{64}$/i.test(hint)) {
+      const mark = (await node.receipt(hint as Hex))?.logs.find(isMark);
+      if (mark) return mark;
+    }
+    // It could be cancelled later than it could be carried out, but what came later than it could come is nothing that is waited for.
+    const search = { address: asset.address, topics, notBefore, notAfter: validBefore + VALID_SECONDS_MAX };
+    const mark = await findNewestLog(node, reader, heads, search);
+    if (!mark) throw new ChainUnavailable(`The authorization ${nonce} of ${from} was used up, but the node shows no log of that`);
+    return mark;
+  }
+
+  return {
+    async ofPayment(authorization, hint) {
+      const located = await locate(authorization, authorization.validBefore - VALID_SECONDS_MAX - CLOCK_SECONDS, hint);
+      if (located.state === 'unused') return sightUnused(authorization, located.heads);
+      const { heads, mark, receipt, final } = located;
+      const gone = (reason: string): PaymentSighting => (final ? { state: 'lost', reason } : { state: 'open' });
+      if (located.state === 'cancelled') return gone(`Its payer cancelled it in transaction ${mark.transaction}`);
+      const done = carriedOut(receipt.logs, asset.address, treasury).find(({ index }) => index === mark.index);
+      if (!done?.transfer) return gone(`Its authorization was used up in transaction ${mark.transaction}, which pays nothing to ${treasury}`);
+      const { log, value } = done.transfer;
+      const amount = (await arrivals.of({ number: mark.block, hash: mark.blockHash }))(value);
+      if (amount === 0n) return gone(`Transaction ${mark.transaction} says that it pays, but nothing arrived`);
+      return { state: 'settled', event: chainEvent(log, amount, heads, final) };
+    },
+
+    async ofPayout(authorization, signedAt, hint) {
+      const located = await locate(authorization, signedAt - CLOCK_SECONDS, hint);
+      if (located.state === 'unused') return sightUnused(authorization, located.heads);
+      const { mark, receipt, final } = located;
+      const gone = (reason: string): PayoutSighting => (final ? { state: 'lost', reason } : { state: 'open' });
+      if (located.state === 'cancelled') return gone(`The treasury's key cancelled it in transaction ${mark.transaction}`);
+      const done = carriedOut(receipt.logs, asset.address, authorization.to).find(({ index }) => index === mark.index);
+      if (done?.transfer?.value !== authorization.value)
+        return gone(`Its authorization was used up in transaction ${mark.transaction}, which does not pay it`);
+      return { state: 'paid', transaction: mark.transaction, final, height: mark.block };
+    },
+  };
+}
+
+/**
+ * Not used up in the newest block means not used up in any before it. Times of blocks never go back: once the final block is as late as the authorization's end,
+ * no block that can still come after it may carry it out.
+ */
+function sightUnused(
+  authorization: Authorization,
+  heads: EvmHeads,
+): { readonly state: 'open' } | { readonly state: 'lost'; readonly reason: string } {
+  if (heads.final.timestamp < authorization.validBefore) return { state: 'open' };
+  return {
+    state: 'lost',
+    reason: `It was valid before ${new Date(Number(authorization.validBefore) * 1000).toISOString()}, and no block until then has it`,
+  };
+}
+
+/** A Transfer as an event. */
+export function chainEvent(log: EvmLog, amount: MicroUsd, heads: EvmHeads, final: boolean): ChainEvent {
+  return {
+    id: `${log.transaction}:${log.index}`,
+    transaction: log.transaction,
+    amount,
+    height: log.block,
+    confirmations: Number(heads.latest.number - log.block) + 1,
+    final,
+  };
+}

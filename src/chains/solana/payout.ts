@@ -1,0 +1,169 @@
+import { getCompiledTransactionMessageDecoder, getTransactionDecoder, isOffCurveAddress, type Address, type Instruction } from '@solana/kit';
+import { getCreateAssociatedTokenIdempotentInstruction, getTransferCheckedInstruction } from '@solana-program/token';
+import bs58 from 'bs58';
+import { MICRO_USD_MAX } from '#billing';
+import { ChainUnavailable, PayoutProblem, type Payout, type PayoutSighting, type SignedPayout } from '../chain.ts';
+import {
+  addressOf,
+  ASSOCIATED_TOKEN_PROGRAM,
+  COMPUTE_BUDGET_PROGRAM,
+  isSignature,
+  LIGHTHOUSE_PROGRAM,
+  MEMO_PROGRAM,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+  tokenAccountAddress,
+  type TreasuryKey,
+} from './address.ts';
+import { natural, objectOf, textOf } from './answer.ts';
+import { checkNotBefore, type Expiry } from './expiry.ts';
+import type { SignatureStatus, SolanaNode } from './node.ts';
+import { signOwn } from './sign.ts';
+
+const DECIMALS = 6;
+const MEMO_BYTES_MAX = 256;
+/** A blockhash that ends sooner comes from a node that is behind. */
+const BLOCKS_LEFT_MIN = 100n;
+
+/** What is kept of a signed payout: all that it takes to send it and to tell when it can pay no more. */
+interface Journal {
+  /** Base64. */
+  readonly transaction: string;
+  readonly signature: string;
+  readonly blockhash: string;
+  readonly lastValidBlockHeight: bigint;
+  /** When it was signed. */
+  readonly slot: bigint;
+}
+
+export interface SolanaPayouts {
+  addressFault(address: string): string | null;
+  sign(payout: Payout, previous: SignedPayout | null): Promise<SignedPayout>;
+  send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string }>;
+  find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting>;
+}
+
+/** Payouts by journal: the signed bytes are kept before they are sent, and nothing is signed anew as long as they may still pay. */
+export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address, expiry: Expiry, opensAccounts: boolean): SolanaPayouts {
+  const treasuryAccount = tokenAccountAddress(key.address, asset);
+  const notWallets = new Set<string>([
+    SYSTEM_PROGRAM,
+    TOKEN_PROGRAM,
+    TOKEN_2022_PROGRAM,
+    ASSOCIATED_TOKEN_PROGRAM,
+    COMPUTE_BUDGET_PROGRAM,
+    MEMO_PROGRAM,
+    LIGHTHOUSE_PROGRAM,
+    asset,
+  ]);
+
+  function addressFault(text: string): string | null {
+    const address = addressOf(text);
+    if (address === null) return 'a Solana address is 32 bytes in base58, such as the address of a wallet';
+    if (address === key.address) return "this is the gateway's own treasury";
+    if (notWallets.has(address)) return 'this is the address of a program or of the token, not of a wallet';
+    // Nobody has a key for a point that is not on the curve: a program decides over it, or it is a token account.
+    return isOffCurveAddress(address)
+      ? 'this is the address of a token account or of a program, not of a wallet: give the address of the wallet itself'
+      : null;
+  }
+
+  function instructionsOf({ id, to, amount }: Payout, opens: boolean): Instruction[] {
+    const owner = to as Address;
+    const account = tokenAccountAddress(owner, asset);
+    const payer = { address: key.address, signTransactions: () => Promise.resolve([]) };
+    return [
+      ...(opens ? [getCreateAssociatedTokenIdempotentInstruction({ payer, ata: account, owner, mint: asset })] : []),
+      getTransferCheckedInstruction({ source: treasuryAccount, mint: asset, destination: account, authority: payer, amount, decimals: DECIMALS }),
+      { programAddress: MEMO_PROGRAM, data: Buffer.from(id, 'utf8') },
+    ];
+  }
+
+  function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
+    if (found === null) return null;
+    const final = found.level === 'finalized';
+    if (found.failed !== null) return final ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` } : { state: 'open' };
+    return found.level === 'processed' ? { state: 'open' } : { state: 'paid', transaction: signature, final, height: found.slot };
+  }
+
+  async function find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting> {
+    const journal = journalOf(payout, signed, asset);
+    const seen = sightOf(journal.signature, await node.status(journal.signature));
+    if (seen) return seen;
+    const gone = await expiry.ofPayout(journal);
+    if (gone === null) return { state: 'open' };
+    // First that it can come no more, then that it has not come: the other way round it could come between.
+    const last = await node.status(journal.signature);
+    checkNotBefore(last.slot, gone);
+    return sightOf(journal.signature, last) ?? { state: 'lost', reason: 'its blockhash expired before the transaction was in a block' };
+  }
+
+  return {
+    addressFault,
+    find,
+
+    async sign(payout, previous) {
+      const { id, to, amount } = payout;
+      const fault = addressFault(to);
+      if (fault !== null) throw new Error(`withdrawal ${id} cannot be paid to ${to}: ${fault}`);
+      if (amount <= 0n || amount > MICRO_USD_MAX) throw new Error(`withdrawal ${id} cannot pay ${amount}: it must be 1 micro-USD or more`);
+      if (id.length === 0 || Buffer.byteLength(id) > MEMO_BYTES_MAX) throw new Error(`the id of a withdrawal must have 1 to ${MEMO_BYTES_MAX} bytes`);
+      if (previous !== null) {
+        const { state } = await find(payout, previous);
+        if (state !== 'lost') throw new Error(`withdrawal ${id} was signed before and that is ${state}: signed anew it could pay twice`);
+      }
+      const receiver = await node.account(to as Address);
+      if (receiver !== null && receiver.owner !== SYSTEM_PROGRAM)
+        throw new PayoutProblem(`${to} is an account of the program ${receiver.owner}, not a wallet`);
+      // Whoever gets one for nothing closes it, and keeps its rent.
+      const opens = (await node.account(tokenAccountAddress(to as Address, asset))) === null;
+      if (opens && !opensAccounts)
+        throw new PayoutProblem(
+          `${to} has no token account for ${asset} yet: make one, as every wallet does that gets some of it, and withdraw again`,
+        );
+
+      const { blockhash, lastValidBlockHeight, slot } = await node.latestBlockhash();
+      const { height } = await node.moment('confirmed');
+      if (lastValidBlockHeight < height + BLOCKS_LEFT_MIN) throw new ChainUnavailable('the Solana node gives a blockhash that is about to expire');
+      const { base64, id: signature } = signOwn(key, instructionsOf(payout, opens), { blockhash, lastValidBlockHeight });
+      const journal = { transaction: base64, signature, blockhash, lastValidBlockHeight: String(lastValidBlockHeight), slot: String(slot) };
+      return { text: JSON.stringify(journal), transaction: signature };
+    },
+
+    async send(payout, signed) {
+      const { transaction, signature } = journalOf(payout, signed, asset);
+      await node.send(transaction, signature);
+      return { transaction: signature };
+    },
+  };
+}
+
+/** Reads what was kept. Throws where it is not this payout's: then what the books say is wrong. */
+function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Address): Journal {
+  try {
+    const kept = objectOf(JSON.parse(text), 'an object');
+    const transaction = textOf(kept['transaction'], 'a transaction');
+    const signature = textOf(kept['signature'], 'a signature');
+    const { messageBytes, signatures } = getTransactionDecoder().decode(Buffer.from(transaction, 'base64'));
+    const [first] = Object.values(signatures);
+    if (!isSignature(signature) || !first || bs58.encode(Uint8Array.from(first)) !== signature) throw new Error('its signature is another one');
+    const compiled = getCompiledTransactionMessageDecoder().decode(messageBytes);
+    if (compiled.version !== 0) throw new Error('its version is another one');
+    const ofProgram = (program: Address) => compiled.instructions.find((one) => compiled.staticAccounts[one.programAddressIndex] === program);
+    const transfer = ofProgram(TOKEN_PROGRAM);
+    const receiver = compiled.staticAccounts[transfer?.accountIndices?.[2] ?? -1];
+    const paid = Buffer.from(transfer?.data ?? Buffer.alloc(9)).readBigUInt64LE(1);
+    const memo = Buffer.from(ofProgram(MEMO_PROGRAM)?.data ?? []).toString('utf8');
+    if (memo !== id || paid !== amount || receiver !== tokenAccountAddress(to as Address, asset)) throw new Error('it pays something else');
+    return {
+      transaction,
+      signature,
+      blockhash: textOf(kept['blockhash'], 'a blockhash'),
+      lastValidBlockHeight: natural(kept['lastValidBlockHeight'], 'a block height'),
+      slot: natural(kept['slot'], 'a slot'),
+    };
+  } catch (cause) {
+    throw new Error(`what was kept of withdrawal ${id} is no signed transaction of it`, { cause });
+  }
+}

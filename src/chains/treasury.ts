@@ -1,0 +1,126 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { OPERATOR_TREASURY, treasuryOf, type Ledger, formatUsd, type MicroUsd } from '#billing';
+import { ChainUnavailable, FinalityBroken, type Chain } from './chain.ts';
+import type { ChainBook, ChainRows } from './chain-rows.ts';
+import type { Deposits, ProblemLevel } from './deposits.ts';
+import type { Withdrawals } from './withdrawals.ts';
+
+/** What a treasury holds against what the books say that it holds, at one height of its chain. */
+export interface Reserves {
+  readonly network: string;
+  readonly held: MicroUsd;
+  readonly booked: MicroUsd;
+  readonly height: bigint;
+}
+
+export interface TreasuryOptions {
+  readonly chain: Chain;
+  readonly rows: ChainRows;
+  readonly ledger: Pick<Ledger, 'transfer'>;
+  readonly deposits: Pick<Deposits, 'arrived'>;
+  readonly withdrawals: Pick<Withdrawals, 'lookAtSigned'>;
+  readonly onProblem: (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
+  readonly signal: AbortSignal;
+}
+
+/** The books of one chain: all that comes in is in them, and they are held against what is there. */
+export interface Treasury {
+  /** Begins the books of the chain where there are none. Rejects with ChainUnavailable; with Error where they are those of another treasury. */
+  open(): Promise<void>;
+  /** Books what came in and is final, to its end. Rejects with ChainUnavailable. */
+  watch(): Promise<void>;
+  /**
+   * Compares, and stops withdrawals where the two differ for good, or lets them go on where they are one again. null where the chain does not tell what was held.
+   * Rejects with ChainUnavailable.
+   */
+  compare(): Promise<Reserves | null>;
+}
+
+/** Money moves while it is counted: what differs once is counted again. */
+const COMPARISONS = 4;
+const BETWEEN_MS = 700;
+const PAGES_MAX = 10_000;
+
+export function createTreasury(options: TreasuryOptions): Treasury {
+  const { chain, rows, ledger, signal, onProblem } = options;
+  const { network } = chain;
+
+  const bookOf = async (): Promise<ChainBook> => {
+    const book = await rows.find(network);
+    if (book === null) throw new ChainUnavailable(`the books of ${network} have not begun`);
+    return book;
+  };
+
+  const halt = async (reason: string): Promise<void> => {
+    await rows.halt(network, reason);
+    onProblem('error', 'withdrawals are stopped', { network, reason });
+  };
+
+  const watch = async (): Promise<void> => {
+    for (let pages = 0; pages < PAGES_MAX && !signal.aborted; pages += 1) {
+      const book = await bookOf();
+      const page = await chain.incoming(book.cursor).catch(async (error: unknown) => {
+        if (error instanceof FinalityBroken && book.halted === null) await halt(error.message);
+        throw error;
+      });
+      for (const event of page.events) await options.deposits.arrived(event, network);
+      if (page.cursor !== book.cursor) await rows.moveCursor(network, book.cursor, page.cursor, page.height);
+      if (!page.more) return;
+    }
+  };
+
+  const compareOnce = async (): Promise<Reserves | null> => {
+    await watch();
+    // Before the payouts are looked at, which may take long: one that becomes final meanwhile is above this height, and no difference.
+    const { cursor, height } = await bookOf();
+    await options.withdrawals.lookAtSigned(network);
+    const held = await chain.balanceAt(cursor);
+    if (held === null) return null;
+    return { network, held, booked: await rows.bookedAt(network, height), height };
+  };
+
+  return {
+    async open() {
+      let book = await rows.find(network);
+      if (book === null) {
+        const { cursor, height } = await chain.incoming(null);
+        const opening = await chain.balanceAt(cursor);
+        if (opening === null) throw new ChainUnavailable(`the balance of the treasury on ${network} is not to be had at the moment`);
+        await rows.insert({ network, asset: chain.asset, treasury: chain.treasury, opening, cursor, height });
+        book = await bookOf();
+      }
+      if (book.asset !== chain.asset || book.treasury !== chain.treasury) {
+        throw new Error(
+          `the books of ${network} are of treasury ${book.treasury} and asset ${book.asset}, and the configuration names ${chain.treasury} and ${chain.asset}: set the key and the asset back`,
+        );
+      }
+      if (book.opening === 0n) return;
+      const memo = `held by the treasury on ${network} before the books began`;
+      await ledger.transfer({ id: `opening:${network}`, from: treasuryOf(network), to: OPERATOR_TREASURY, amount: book.opening, memo });
+    },
+
+    watch,
+
+    async compare() {
+      let reserves: Reserves | null = null;
+      for (let comparison = 0; comparison < COMPARISONS; comparison += 1) {
+        if (comparison > 0) await pause(BETWEEN_MS, undefined, { signal });
+        reserves = await compareOnce();
+        if (reserves?.held === reserves?.booked && reserves !== null) break;
+      }
+      if (reserves === null) return null;
+      const { held, booked } = reserves;
+      await rows.noteReserves(network, held, booked);
+      const { halted } = await bookOf();
+      if (held === booked) {
+        if (halted !== null) {
+          await rows.halt(network, null);
+          onProblem('info', 'withdrawals go on: the treasury holds what the books say', { network });
+        }
+      } else if (halted === null) {
+        await halt(`the treasury holds ${formatUsd(held)} USDC, the books say ${formatUsd(booked)}`);
+      }
+      return reserves;
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import { loadStatement, type Database, type Row } from '#store';
+import type { AccountName, MicroUsd } from '#billing';
+import type { SignedPayout } from './chain.ts';
+import type { Before } from './deposit-rows.ts';
+
+/**
+ * `requested`: written down. `debited`: taken from its account. `queued`: to be signed; until then it can be canceled. `signed`: may be on the chain.
+ * `paid`: final there. `returning`, `returned`: given back. `refused`: nothing was taken.
+ */
+export type WithdrawalState = 'requested' | 'debited' | 'queued' | 'signed' | 'paid' | 'returning' | 'returned' | 'refused';
+
+export interface Withdrawal {
+  readonly id: string;
+  /** CAIP-2. */
+  readonly network: string;
+  /** Whose it is. */
+  readonly account: string;
+  /** Ledger account that it is taken from: the account's escrow or earnings. */
+  readonly source: AccountName;
+  /** Receiving address. */
+  readonly address: string;
+  readonly amount: MicroUsd;
+  /** The gateway signs, and leaves it to its owner to submit it. */
+  readonly handedOut: boolean;
+  readonly state: WithdrawalState;
+  readonly signed: SignedPayout | null;
+  readonly transaction: string | null;
+  readonly height: bigint | null;
+  /** Why it was given back or refused, or what it waits for. */
+  readonly reason: string | null;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly looks: number;
+}
+
+export type NewWithdrawal = Pick<Withdrawal, 'id' | 'network' | 'account' | 'source' | 'address' | 'amount' | 'handedOut'>;
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const INSERT = load('insert-withdrawal');
+const FIND = load('find-withdrawal');
+const LIST = load('list-withdrawals');
+const MOVE = load('move-withdrawal');
+const SIGN = load('sign-withdrawal');
+const RESIGN = load('resign-withdrawal');
+const NOTE_SENT = load('note-sent');
+const NOTE_HEIGHT = load('note-height');
+const MARK_PAID = load('mark-paid');
+const TAKE_BACK = load('take-back-withdrawal');
+const CLAIM = load('claim-withdrawals');
+const FORGET_CLAIMS = load('forget-withdrawal-claims');
+const SCHEDULE = load('schedule-withdrawal');
+const SINCE = load('withdrawn-since');
+const UNSIGNED = load('unsigned-of-account');
+const SIGNED = load('signed-withdrawals');
+const SIGNED_AMOUNT = load('signed-amount');
+
+/** The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes first. */
+export interface WithdrawalRows {
+  insert(withdrawal: NewWithdrawal, nextLookAt: number): Promise<boolean>;
+  find(id: string): Promise<Withdrawal | null>;
+  /** The newest first. */
+  list(account: string, before: Before | null, limit: number): Promise<readonly Withdrawal[]>;
+  /** One step; false where it is no longer at `from`. `nextLookAt` null: it is over. */
+  move(id: string, from: WithdrawalState, to: WithdrawalState, nextLookAt: number | null, reason?: string): Promise<boolean>;
+  /** Keeps what was signed of a queued one; false where it is not queued any more, or its chain is halted. */
+  sign(id: string, signed: SignedPayout): Promise<boolean>;
+  /** Keeps what was signed in the place of what is lost. */
+  resign(id: string, previous: SignedPayout, signed: SignedPayout): Promise<boolean>;
+  noteSent(id: string, transaction: string): Promise<void>;
+  noteHeight(id: string, transaction: string, height: bigint): Promise<void>;
+  markPaid(id: string, transaction: string, height: bigint): Promise<boolean>;
+  /** The gateway submits what its owner was to submit; false where it was to do so already, or it is over. */
+  takeBack(id: string): Promise<boolean>;
+  /** Rows of a network that are due, taken for `claimMs`. */
+  claim(network: string, limit: number, claimMs: number): Promise<readonly Withdrawal[]>;
+  /** Makes all due that waits: for one who has the database to itself, and finds what a process left that died. */
+  forgetClaims(): Promise<void>;
+  schedule(id: string, nextLookAt: number): Promise<void>;
+  /** What was taken from a source after `since`, and not given back. */
+  takenSince(source: AccountName, since: number): Promise<MicroUsd>;
+  /** What was taken from a source and not signed, or is not given back yet. */
+  unsigned(source: AccountName): Promise<readonly Withdrawal[]>;
+  /** What is signed and not seen final, page by page in the order of ids. */
+  signed(network: string, after: string): Promise<readonly Withdrawal[]>;
+  /** The sum of these. */
+  signedAmount(network: string): Promise<MicroUsd>;
+}
+
+export function createWithdrawalRows(database: Database, { now }: { readonly now: () => number }): WithdrawalRows {
+  const changed = async (...query: Parameters<Database['query']>) => (await database.query(...query)).length > 0;
+  return {
+    insert: ({ id, network, account, source, address, amount, handedOut }, nextLookAt) =>
+      changed(INSERT, [id, network, account, source, address, amount, handedOut ? 1 : 0, now(), nextLookAt]),
+    async find(id) {
+      const [row] = await database.query(FIND, [id]);
+      return row ? toWithdrawal(row) : null;
+    },
+    list: async (account, before, limit) =>
+      (await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toWithdrawal),
+    move: (id, from, to, nextLookAt, reason) => changed(MOVE, [id, from, to, reason ?? null, now(), nextLookAt]),
+    sign: (id, signed) => changed(SIGN, [id, signedText(signed), signed.transaction, now()]),
+    resign: (id, previous, signed) => changed(RESIGN, [id, signedText(previous), signedText(signed), signed.transaction, now()]),
+    async noteSent(id, transaction) {
+      await database.query(NOTE_SENT, [id, transaction, now()]);
+    },
+    async noteHeight(id, transaction, height) {
+      await database.query(NOTE_HEIGHT, [id, transaction, height, now()]);
+    },
+    markPaid: (id, transaction, height) => changed(MARK_PAID, [id, transaction, height, now()]),
+    takeBack: (id) => changed(TAKE_BACK, [id, now()]),
+    claim: async (network, limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toWithdrawal),
+    async forgetClaims() {
+      await database.query(FORGET_CLAIMS, [now()]);
+    },
+    async schedule(id, nextLookAt) {
+      await database.query(SCHEDULE, [id, nextLookAt]);
+    },
+    takenSince: async (source, since) => (await database.query(SINCE, [source, since]))[0]!['amount'] as bigint,
+    unsigned: async (source) => (await database.query(UNSIGNED, [source])).map(toWithdrawal),
+    signedAmount: async (network) => (await database.query(SIGNED_AMOUNT, [network]))[0]!['amount'] as bigint,
+    signed: async (network, after) => (await database.query(SIGNED, [network, after])).map(toWithdrawal),
+  };
+}
+
+const signedText = ({ text, transaction }: SignedPayout) => JSON.stringify({ text, transaction });
+
+function toWithdrawal(row: Row): Withdrawal {
+  return {
+    id: row['id'] as string,
+    network: row['network'] as string,
+    account: row['account'] as string,
+    source: row['source'] as string,
+    address: row['address'] as string,
+    amount: row['amount'] as bigint,
+    handedOut: row['handed_out'] === 1n,
+    state: row['state'] as WithdrawalState,
+    signed: row['signed'] === null ? null : (JSON.parse(row['signed'] as string) as SignedPayout),
+    transaction: row['transaction_id'] as string | null,
+    height: row['height'] as bigint | null,
+    reason: row['reason'] as string | null,
+    createdAt: Number(row['created_at']),
+    updatedAt: Number(row['updated_at']),
+    looks: Number(row['looks']),
+  };
+}

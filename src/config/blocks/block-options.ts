@@ -1,0 +1,149 @@
+import { SERVICE_NAME_MAX } from '#wire';
+import { displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
+import { option, textList, urlFault, type Option } from '../option.ts';
+import { show, WrongValue } from '../problem.ts';
+import type { Table } from '../reading.ts';
+
+/** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
+const DESCRIPTION_MAX = 2_000;
+
+/** Text that must be given and that a check accepts. */
+function checkedText(takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
+  return option({ takes, meaning, read: (value) => readText(value, takes, fault) });
+}
+
+/** Text that may be left out where the rest of its block says it, see completeBlock; else it must be given. */
+function derivedText(from: string, takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
+  return { ...checkedText(takes, meaning, fault), defaultText: from };
+}
+
+/** A block with the names that follow from its `name` where it leaves them out. `shown`: the display_name of another block of the same listing. */
+export function completeBlock(block: Table, shown: (listing: string) => unknown = () => undefined): Table {
+  const { name } = block;
+  if (typeof name !== 'string') return block;
+  const author = /^([^/]+)\//.exec(name)?.[1];
+  const named = { ...(author === undefined ? {} : { provider_name: author }), ...block };
+  return { display_name: shown(listingOf(named)) ?? name, ...named };
+}
+
+/** Blocks with the same one are one listing. */
+export const listingOf = ({ name, provider_name: provider }: Table): string => `${String(provider).toLowerCase()}\n${String(name)}`;
+
+/** Text that may be left out, and is `fallback` then. */
+export function optionalCheckedText(takes: string, meaning: string, fallback: string, fault: (value: string) => string | null): Option<string> {
+  return option({ takes, meaning, optional: { text: fallback, fallback }, read: (value) => readText(value, takes, fault) });
+}
+
+function readText(value: unknown, takes: string, fault: (value: string) => string | null): string {
+  if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}: it must be text`, takes);
+  const wrong = fault(value);
+  if (wrong !== null) throw new WrongValue(`is ${show(value)}: it ${wrong}`, takes);
+  return value;
+}
+
+/** What every block says of its service. */
+export const COMMON_OPTIONS = {
+  name: checkedText(
+    `1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`,
+    'Name that consumers call the service by. Providers that offer the same name compete for its calls.',
+    serviceNameFault,
+  ),
+  display_name: derivedText(
+    'the `name`',
+    '1 to 200 printable characters',
+    'Name that people read; should include the name of the provider.',
+    displayNameFault,
+  ),
+  provider_name: derivedText(
+    'what stands before the first `/` of `name`',
+    '1 to 64 characters of A-Z a-z 0-9 space . _ -',
+    "Who provides the service. In a gateway's own file its id, a public key, and its earnings account are derived from this name.",
+    providerNameFault,
+  ),
+  description: option({
+    takes: `text of at most ${DESCRIPTION_MAX} printable characters; may have lines`,
+    meaning: 'What the service does, for people and for agents that choose a tool.',
+    optional: { text: 'none', fallback: '' },
+    read: (value) => {
+      const right = `text of at most ${DESCRIPTION_MAX} printable characters`;
+      if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, right);
+      if (value.length > DESCRIPTION_MAX * 2) throw new WrongValue(`has ${value.length} characters`, right);
+      const text = value.replaceAll('\r\n', '\n').trim();
+      if (text.length > DESCRIPTION_MAX) throw new WrongValue(`has ${text.length} characters`, right);
+      if (UNPRINTABLE.test(text.replaceAll('\n', ' '))) throw new WrongValue('has control or text-direction characters', right);
+      return text;
+    },
+  }),
+};
+
+/** Name of a model at the upstream API. */
+export const UPSTREAM_MODEL = checkedText('text of 1 to 256 printable characters', 'Name of the model at the upstream API.', (value) =>
+  value.length === 0 || value.length > 256 || UNPRINTABLE.test(value) ? 'must be 1 to 256 printable characters' : null,
+);
+
+/** Words out of a few; at least one. */
+export function words(of: readonly string[], fallback: readonly string[], meaning: string): Option<readonly string[]> {
+  const right = `a list with one or more of ${of.join(', ')}, such as ${JSON.stringify(of.slice(0, 2))}`;
+  const { read } = textList({ takes: right, meaning, max: 100, fault: (one) => (of.includes(one) ? null : 'is none of these') });
+  return option<readonly string[]>({
+    takes: `list of ${of.map((one) => `\`${one}\``).join(', ')}`,
+    meaning,
+    optional: { text: JSON.stringify(fallback), fallback },
+    read: (value) => {
+      if (Array.isArray(value) && value.length === 0) throw new WrongValue('is an empty list', right);
+      return read(value);
+    },
+  });
+}
+
+const KEY_RIGHT = '"std::env::NAME" to read it from an environment variable, or "" when none is asked for';
+
+function readKey(value: unknown): string | null {
+  if (typeof value !== 'string') throw new WrongValue('is not text', KEY_RIGHT);
+  if (!/^[!-~]{0,4096}$/.test(value)) throw new WrongValue('holds characters that a header cannot carry, or is longer than 4096', KEY_RIGHT);
+  return value === '' ? null : value;
+}
+
+/** A secret that is sent as a bearer token and may be left out. */
+export function bearerKey(meaning: string): Option<string | null> {
+  return option<string | null>({
+    takes: 'text, `std::env::NAME`, or "" for none',
+    meaning,
+    secret: true,
+    optional: { text: 'none', fallback: null },
+    read: readKey,
+  });
+}
+
+/** The base address of an upstream API. `endpoint` is the path that is appended to it, which people copy along. */
+export function apiBase(endpoint: string): Option<string> {
+  const right = 'the base address of the upstream API, such as https://api.example.com/v1';
+  return option({
+    takes: 'an http:// or https:// URL',
+    meaning: `Base address of the upstream API, to which \`${endpoint}\` is appended. An address without a path gets \`/v1\`: \`https://api.example.com\` and \`https://api.example.com/v1/\` are the same.`,
+    read: (value) => {
+      const url = readUrl(value, right, 'params.api_key');
+      if (!url.path.endsWith(endpoint)) return `${url.origin}${url.path || '/v1'}`;
+      throw new WrongValue(`is ${show(value)}`, `the address up to ${endpoint}: ${url.origin}${url.path.slice(0, -endpoint.length)}`);
+    },
+  });
+}
+
+/** Reads the address of a server: http or https, without credentials, query and fragment. The path is without slashes at its end. */
+export function readUrl(value: unknown, right: string, key: string): { readonly origin: string; readonly path: string } {
+  if (typeof value !== 'string' || value.length > 2_048) throw new WrongValue(`is ${show(value)}`, right);
+  const url = URL.parse(value);
+  const fault = urlFault(value, ['http:', 'https:']);
+  // A URL with credentials in it is not repeated.
+  if (url && (url.username || url.password)) throw new WrongValue('holds credentials', `${right}; a key goes to ${key}`);
+  if (fault !== null || !url) throw new WrongValue(value.includes('@') ? `${fault}` : `is ${show(value)}: it ${fault}`, right);
+  if (url.search || url.hash || value.includes('?') || value.includes('#')) throw new WrongValue('has a query or a fragment', right);
+  return { origin: url.origin, path: url.pathname.replace(/\/+$/, '') };
+}
+
+/** The address of a server that is asked at that very address. */
+export function readEndpoint(value: unknown, right: string): string {
+  const { origin, path } = readUrl(value, right, 'api_key');
+  return `${origin}${path}`;
+}

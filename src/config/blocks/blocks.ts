@@ -1,0 +1,165 @@
+import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
+import { show } from '../problem.ts';
+import { complain, isTable, type Reading, type Table } from '../reading.ts';
+import { readTable, valuesOf, type ForeignKeys } from '../table.ts';
+import type { Service, ServiceConfig } from '../config.ts';
+import { AGENT_BLOCK } from './agent-block.ts';
+import { completeBlock, listingOf } from './block-options.ts';
+import type { BlockKind, Place } from './block.ts';
+import { IMAGE_BLOCK } from './image-block.ts';
+import { MODEL_BLOCK } from './model-block.ts';
+import { TOOL_BLOCK } from './tool-block.ts';
+import { VIDEO_BLOCK } from './video-block.ts';
+
+/** All kinds of blocks by the name of their table. */
+export const BLOCKS = {
+  models: MODEL_BLOCK,
+  tools: TOOL_BLOCK,
+  agents: AGENT_BLOCK,
+  images: IMAGE_BLOCK,
+  videos: VIDEO_BLOCK,
+} as const satisfies Record<string, BlockKind>;
+
+export const BLOCK_TABLES = Object.keys(BLOCKS) as readonly (keyof typeof BLOCKS)[];
+
+export interface BlockRules {
+  /** Most blocks of all kinds together. */
+  readonly max: number;
+  /** All blocks are of one provider. */
+  readonly oneProvider: boolean;
+}
+
+/** All blocks of a file as services, those with problems left out. Blocks of the same name of one provider are one listing with several doors. */
+export function readBlocks(file: Table, place: Place, rules: BlockRules, reading: Reading): readonly ServiceConfig[] {
+  return readEach(file, rules, reading, (kind, block, path) => {
+    const read = readTable(block, path, { ...kind.offer, ...kind.target }, reading);
+    const offer = valuesOf(read, kind.offer);
+    const target = valuesOf(read, kind.target);
+    const say = complainAt(path, reading);
+    const service = offer && kind.toService(offer, say);
+    const where = target && kind.toTarget(target, say, place);
+    return service && where ? { service, target: where } : null;
+  });
+}
+
+/** All blocks of a registration document as services. What says where a service runs is refused: it is nobody else's to know. */
+export function readOffers(document: Table, rules: BlockRules, reading: Reading): readonly Service[] {
+  return readEach(document, rules, reading, (kind, block, path) => {
+    const foreign: ForeignKeys = Object.fromEntries(
+      Object.keys(kind.target).map((key) => [key, { wrong: 'says where the service runs', right: 'leave it out: a registration tells nobody' }]),
+    );
+    const offer = valuesOf(readTable(block, path, kind.offer, reading, foreign), kind.offer);
+    return offer && kind.toService(offer, complainAt(path, reading));
+  });
+}
+
+const complainAt = (path: string, reading: Reading) => (key: string, wrong: string, right: string) =>
+  complain(reading, `${path}.${key}`, wrong, right);
+
+function readEach<T>(
+  file: Table,
+  rules: BlockRules,
+  reading: Reading,
+  readOne: (kind: BlockKind, block: Table, path: string) => T | null,
+): readonly T[] {
+  const read: T[] = [];
+  const checkListing = createListingCheck(rules.oneProvider, reading);
+  const shown = shownNames(file);
+  let count = 0;
+  for (const table of BLOCK_TABLES) {
+    const blocks = file[table];
+    if (blocks === undefined) continue;
+    if (!Array.isArray(blocks)) {
+      complain(reading, table, `is ${show(blocks)}`, `a list of blocks: one [[${table}]] for each`);
+      continue;
+    }
+    count += blocks.length;
+    if (count > rules.max) {
+      complain(reading, table, `brings the number of blocks to ${count}`, `at most ${rules.max} in all`);
+      break;
+    }
+    for (const [index, written] of (blocks as readonly unknown[]).entries()) {
+      const path = `${table}[${index}]`;
+      if (!isTable(written)) {
+        complain(reading, path, `is ${show(written)}`, `a [[${table}]] block`);
+        continue;
+      }
+      const block = completeBlock(written, shown);
+      checkListing(table, block, path);
+      const one = readOne(BLOCKS[table], block, path);
+      if (one !== null) read.push(one);
+    }
+  }
+  return read;
+}
+
+/** The first display_name that a block of a listing says, for those that say none. */
+function shownNames(file: Table): (listing: string) => unknown {
+  const shown = new Map<string, unknown>();
+  for (const table of BLOCK_TABLES) {
+    const blocks: unknown = file[table];
+    for (const block of Array.isArray(blocks) ? (blocks as readonly unknown[]) : []) {
+      if (!isTable(block) || block['display_name'] === undefined) continue;
+      const listing = listingOf(completeBlock(block));
+      if (!shown.has(listing)) shown.set(listing, block['display_name']);
+    }
+  }
+  return (listing) => shown.get(listing);
+}
+
+/** What blocks may not say against each other: looks at the names that are right in themselves, whatever else is wrong with their block. */
+function createListingCheck(oneProvider: boolean, reading: Reading): (table: string, block: Table, path: string) => void {
+  const doors = new Map<string, string>();
+  const listings = new Map<string, string>();
+  const providers = new Map<string, string>();
+
+  return (table, block, path) => {
+    const name = sound(block['name'], serviceNameFault);
+    const provider = sound(block['provider_name'], providerNameFault);
+    const displayName = sound(block['display_name'], displayNameFault);
+    if (provider === null) return;
+
+    const [first = provider] = providers.values();
+    const spelling = providers.get(provider.toLowerCase()) ?? provider;
+    providers.set(provider.toLowerCase(), spelling);
+    if (spelling !== provider)
+      complain(reading, `${path}.provider_name`, `${show(provider)} and ${show(spelling)} differ in case only`, 'one spelling');
+    else if (oneProvider && provider !== first)
+      complain(
+        reading,
+        `${path}.provider_name`,
+        `is ${show(provider)}, and that of the first block is ${show(first)}`,
+        'one provider_name in all blocks',
+      );
+    if (name === null) return;
+    const claimed = oneProvider ? claimedNameFault(table, name) : null;
+    if (claimed !== null) return complain(reading, `${path}.name`, claimed, 'another name');
+
+    const listing = listingOf(block);
+    const door = doors.get(`${table}\n${listing}`);
+    if (door !== undefined) {
+      const line = reading.lineOf(`${door}.name`);
+      return complain(
+        reading,
+        `${path}.name`,
+        `${show(name)} of provider ${show(provider)} is there twice among the ${table}${line === null ? '' : `, first on line ${line}`}`,
+        oneProvider ? 'another name' : 'another name, or another provider_name',
+      );
+    }
+    doors.set(`${table}\n${listing}`, path);
+    if (displayName === null) return;
+    const shown = listings.get(listing) ?? displayName;
+    listings.set(listing, shown);
+    if (shown !== displayName)
+      complain(
+        reading,
+        `${path}.display_name`,
+        `is ${show(displayName)}, and ${show(name)} is listed as ${show(shown)}`,
+        'one display_name for all blocks of one name',
+      );
+  };
+}
+
+function sound(value: unknown, fault: (value: string) => string | null): string | null {
+  return typeof value === 'string' && fault(value) === null ? value : null;
+}

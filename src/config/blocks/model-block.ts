@@ -1,0 +1,157 @@
+import { CAP_NAMES, type CapName } from '#wire';
+import { formatUsd } from '#billing';
+import { option, textList, whole, type Option } from '../option.ts';
+import { show, WrongValue } from '../problem.ts';
+import type { ModelService } from '../config.ts';
+import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';
+import { defineBlock } from './block.ts';
+import { COMPLETION_PRICE, INPUT_IMAGE_PRICE, optionalPrice, price, PROMPT_PRICE } from './price-option.ts';
+import { perUnit, rates } from './rates.ts';
+
+const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embedding'];
+const TOKENS_MAX = 100_000_000;
+const FIELDS_MAX = 64;
+const FIELD = /^[A-Za-z_][\w.-]{0,63}$/;
+
+const offer = {
+  ...COMMON_OPTIONS,
+  context_length: whole({
+    min: 1,
+    max: TOKENS_MAX,
+    default: 131_072,
+    meaning:
+      'Most tokens of one request. A call without `max_tokens` to a model without `params.max_output_tokens` locks the price of what this leaves: declare it.',
+  }),
+  max_output_tokens: outputBound(
+    'The same as `params.max_output_tokens`. Where both are given they must be equal.',
+    'that of `params.max_output_tokens`',
+  ),
+  input_modalities: words(MODALITIES, ['text'], 'What a request may hold.'),
+  output_modalities: words(MODALITIES, ['text'], 'What an answer may hold.'),
+  'pricing.prompt': price(PROMPT_PRICE),
+  'pricing.completion': price(COMPLETION_PRICE),
+  'pricing.image': optionalPrice(INPUT_IMAGE_PRICE),
+  'params.model': UPSTREAM_MODEL,
+  'params.cap': option<CapName | null>({
+    takes: 'one of `max_tokens`, `max_completion_tokens`, `none`',
+    meaning:
+      'Name by which the upstream API takes the most tokens of an answer. With `none` nothing is sent, and the gateway cuts the output at what was locked.',
+    optional: { text: 'the name that the consumer used, and the other one where the upstream API refuses it', fallback: null },
+    read: (value) => {
+      const cap = CAP_NAMES.find((name) => name === value);
+      if (cap === undefined) throw new WrongValue(`is ${show(value)}`, `one of ${CAP_NAMES.map((name) => `"${name}"`).join(', ')}`);
+      return cap;
+    },
+  }),
+  'params.max_output_tokens': outputBound(
+    'Most tokens of one answer that the upstream API allows. A call that asks for more is cut to it. A call that asks for nothing is sent with it, and locks its price.',
+    'what the upstream API says when it refuses more; nothing is sent until then',
+  ),
+  'params.forward': forwardedFields(),
+  'params.hidden_reasoning_max': optionalTokens(
+    'Most tokens of one answer that its usage may claim beyond what was shown, for a model that reasons and does not show it.',
+    "`0` in a provider's file; in a gateway's own file what the usage says is reasoning",
+  ),
+  'params.hidden_reasoning_usual': optionalTokens(
+    'Tokens that are charged for such reasoning where a consumer left in the middle of an answer whose usage never came.',
+    '0',
+  ),
+};
+
+function outputBound(meaning: string, fallback: string): Option<number | null> {
+  return option<number | null>({
+    takes: 'whole number, 1 to context_length',
+    meaning,
+    optional: { text: fallback, fallback: null },
+    read: whole({ min: 1, max: TOKENS_MAX, default: 1, meaning: '' }).read,
+  });
+}
+
+function forwardedFields(): Option<'all' | readonly string[] | null> {
+  const right = 'a list of names of request fields, such as ["top_n_sigma", "chat_template_kwargs"], or "all"';
+  const { read } = textList({
+    takes: right,
+    meaning: '',
+    max: FIELDS_MAX,
+    fault: (field) => (FIELD.test(field) ? null : 'is no name of 1 to 64 letters, digits, _ . -'),
+  });
+  return option<'all' | readonly string[] | null>({
+    takes: `list of at most ${FIELDS_MAX} names, or \`"all"\``,
+    meaning:
+      'Request fields that the upstream API gets beside those of the published chat API and the usual sampling extensions. ' +
+      'A field that costs more than tokens, such as `service_tier`, is named to be had from a provider that dials in. ' +
+      'Names of the cap, such as `n_predict`, get the cap where they are listed, and are left out elsewhere.',
+    optional: { text: 'none in a provider\'s file, `"all"` in a gateway\'s own', fallback: null },
+    read: (value) => {
+      if (value === 'all') return value;
+      if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
+      return read(value);
+    },
+  });
+}
+
+function optionalTokens(meaning: string, fallback: string): Option<number | null> {
+  const { takes, read } = whole({ min: 0, max: TOKENS_MAX, default: 0, meaning: '' });
+  return option<number | null>({ takes, meaning, optional: { text: fallback, fallback: null }, read });
+}
+
+const target = {
+  'params.api_base': apiBase('/chat/completions'),
+  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
+};
+
+/** `[[models]]`: an API for chat completions. */
+export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target>({
+  primitive: 'model',
+  offer,
+  target,
+  toService(values, complain) {
+    const { context_length: contextLength, max_output_tokens: besides, 'params.max_output_tokens': bound, 'params.cap': cap } = values;
+    const maxOutputTokens = bound ?? besides;
+    if (besides !== null && bound !== null && besides !== bound)
+      complain('max_output_tokens', `is ${besides}, but params.max_output_tokens is ${bound}`, 'one of the two');
+    if (maxOutputTokens !== null && maxOutputTokens > contextLength)
+      complain(
+        bound === null ? 'max_output_tokens' : 'params.max_output_tokens',
+        `is more than context_length, ${contextLength}`,
+        'at most context_length',
+      );
+    const { 'params.forward': forward, 'params.hidden_reasoning_max': hiddenMax, 'params.hidden_reasoning_usual': hiddenUsual } = values;
+    if ((hiddenUsual ?? 0) > (hiddenMax ?? 0))
+      complain('params.hidden_reasoning_usual', `is more than params.hidden_reasoning_max, ${hiddenMax ?? 0}`, 'at most params.hidden_reasoning_max');
+    return {
+      rates: rates({ prompt: values['pricing.prompt'], completion: values['pricing.completion'], image: values['pricing.image'] }),
+      variants: {},
+      model: {
+        upstreamModel: values['params.model'],
+        contextLength,
+        maxOutputTokens,
+        inputModalities: values.input_modalities,
+        outputModalities: values.output_modalities,
+        ...(cap === null ? {} : { cap }),
+        ...(forward === null ? {} : { forward }),
+        ...(hiddenMax === null ? {} : { hiddenReasoning: { max: hiddenMax, usual: hiddenUsual ?? 0 } }),
+      },
+    };
+  },
+  toTarget: (values) => ({ kind: 'http', url: values['params.api_base'], apiKey: values['params.api_key'] }),
+  toBlock: ({ rates: { prompt, completion, image }, model }) => ({
+    context_length: model.contextLength,
+    input_modalities: model.inputModalities,
+    output_modalities: model.outputModalities,
+    pricing: {
+      prompt: formatUsd(prompt ?? 0n),
+      completion: formatUsd(completion ?? 0n),
+      ...(image === undefined ? {} : { image: perUnit(image) }),
+    },
+    params: {
+      model: model.upstreamModel,
+      ...(model.cap === undefined ? {} : { cap: model.cap }),
+      ...(model.maxOutputTokens === null ? {} : { max_output_tokens: model.maxOutputTokens }),
+      ...(model.forward === undefined ? {} : { forward: model.forward }),
+      ...(model.hiddenReasoning === undefined
+        ? {}
+        : { hidden_reasoning_max: model.hiddenReasoning.max, hidden_reasoning_usual: model.hiddenReasoning.usual }),
+    },
+  }),
+});

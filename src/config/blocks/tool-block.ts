@@ -1,0 +1,203 @@
+import { resolve } from 'node:path';
+import { formatUsd, type MicroUsd } from '#billing';
+import { isPrototypeName } from '../names.ts';
+import { option, whole, type Option, type TableOption } from '../option.ts';
+import { show, WrongValue } from '../problem.ts';
+import { REFERENCE } from '../reading.ts';
+import type { ToolService } from '../config.ts';
+import { COMMON_OPTIONS, bearerKey, readEndpoint } from './block-options.ts';
+import { defineBlock } from './block.ts';
+import { byUse, CALL_PRICE, checkCap, price, PRICES_BY_USE, readPrice } from './price-option.ts';
+import { perUnit, perUnitByName, rates, ratesByName } from './rates.ts';
+
+const TOOLS_MAX = 1_000;
+const TEXT_MAX = 4_096;
+const ENTRIES_MAX = 256;
+
+const TOOL_NAME = /^(?!.*\.\.)[A-Za-z0-9._/-]{1,128}$/;
+
+const toolNameFault = (name: string) =>
+  TOOL_NAME.test(name) && !isPrototypeName(name) ? null : 'must be the name of a tool, 1 to 128 characters of A-Z a-z 0-9 . _ / -';
+
+const offer = {
+  ...COMMON_OPTIONS,
+  'pricing.per_call': price(CALL_PRICE),
+  ...PRICES_BY_USE,
+  'pricing.per_call_max': option<MicroUsd | null>({
+    takes: 'USD',
+    meaning:
+      'The most that one call costs, locked before it. Needed with `per_second`, `prompt` or `completion`, which a tool reports in its result.',
+    optional: { text: 'none', fallback: null },
+    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
+  }),
+  'pricing.tools': {
+    env: null,
+    takes: 'table of tool names with USD per call',
+    defaultText: 'none',
+    fallback: {},
+    secret: false,
+    meaning: 'Prices of single tools that cost something else than `per_call`.',
+    entries: { fault: toolNameFault, value: price(CALL_PRICE), max: TOOLS_MAX },
+  } satisfies TableOption<bigint>,
+};
+
+/** Text that a process can be started with. Not repeated in messages: people write secrets into commands. */
+function readArgument(value: unknown, right: string): string {
+  if (typeof value !== 'string' || value.length > TEXT_MAX || value.includes('\0'))
+    throw new WrongValue('is not text that a command can take', right);
+  return value;
+}
+
+const SESSIONS_MAX = 16;
+const SESSION_IDLE_MS = 300_000;
+
+/** A whole number, or null where the file has none: then the block must not be told that it has. */
+const wholeOrNull = (options: Parameters<typeof whole>[0]): Option<number | null> => ({ ...whole(options), fallback: null });
+
+/** False, or null where the file does not say. */
+const flag = (meaning: string): Option<boolean | null> =>
+  option<boolean | null>({
+    takes: '`true` or `false`',
+    meaning,
+    optional: { text: 'false', fallback: null },
+    read: (value) => {
+      if (typeof value !== 'boolean') throw new WrongValue(`is ${show(value)}`, 'true or false');
+      return value;
+    },
+  });
+
+const target = {
+  endpoint: option<string | null>({
+    takes: 'an http:// or https:// URL',
+    meaning: 'Address of an MCP server that speaks HTTP. Give this or `command`.',
+    optional: { text: 'none', fallback: null },
+    read: (value) => readEndpoint(value, 'the address of an MCP server, such as https://mcp.example.com/mcp'),
+  }),
+  api_key: bearerKey('Key that the `endpoint` asks for, sent as a bearer token.'),
+  command: option<string | null>({
+    takes: 'name or path of a program',
+    meaning: 'MCP server that speaks over its standard input and output; the proxy runs it. Not through a shell. Only for `tollgate provide`.',
+    optional: { text: 'none', fallback: null },
+    read: (value) => {
+      const right = 'the name or path of a program alone, such as "npx"; what follows it goes to args';
+      const command = readArgument(value, right);
+      if (command.trim() === '') throw new WrongValue('is empty', right);
+      return command;
+    },
+  }),
+  args: option<readonly string[]>({
+    takes: 'list of texts',
+    meaning: 'Arguments of `command`.',
+    optional: { text: '[]', fallback: [] },
+    read: (value) => {
+      const right = `a list of at most ${ENTRIES_MAX} texts, such as ["-y", "@acme/mcp-server"]`;
+      if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
+      if (value.length > ENTRIES_MAX) throw new WrongValue(`has ${value.length} entries`, right);
+      const args = value.map((one) => readArgument(one, right));
+      if (args.some((one) => one.startsWith(REFERENCE)))
+        throw new WrongValue('names an environment variable', 'a secret goes to env: other users of the machine can read the arguments');
+      return args;
+    },
+  }),
+  env: {
+    env: null,
+    takes: 'table of names with text or `std::env::NAME`',
+    defaultText: 'none',
+    fallback: {},
+    secret: true,
+    meaning: 'Environment variables of `command`, on top of those that every program needs.',
+    entries: {
+      fault: (name) => (/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) ? null : 'must be the name of an environment variable'),
+      max: ENTRIES_MAX,
+      value: option({
+        takes: 'text or `std::env::NAME`',
+        meaning: '',
+        secret: true,
+        read: (value) => readArgument(value, `text of at most ${TEXT_MAX} characters, or "std::env::NAME"`),
+      }),
+    },
+  } satisfies TableOption<string>,
+  cwd: option<string | null>({
+    takes: 'path of a directory',
+    meaning: 'Working directory of `command`. A relative path starts at the directory of the file.',
+    optional: { text: 'that of the proxy', fallback: null },
+    read: (value) => {
+      const cwd = readArgument(value, 'the path of a directory');
+      if (cwd === '') throw new WrongValue('is empty', 'the path of a directory');
+      return cwd;
+    },
+  }),
+  shared: flag(
+    'Whether one process of `command` serves all consumers, for servers that keep nothing between calls. Else each session of a server with ' +
+      'sessions has a process of its own.',
+  ),
+  sessions_max: wholeOrNull({ meaning: 'Most sessions of `command` at once.', min: 1, max: 1_000, default: SESSIONS_MAX }),
+  session_idle_ms: wholeOrNull({
+    meaning: 'How long a session of `command` lasts without a call or an open stream.',
+    min: 1_000,
+    max: 86_400_000,
+    default: SESSION_IDLE_MS,
+  }),
+  roots: flag(
+    'Whether consumers may tell `command` which directories to work in. They are directories of this machine, and some servers take them in ' +
+      'place of those that `args` allow.',
+  ),
+};
+
+/** `[[tools]]`: an MCP server, by its address or as a program. */
+export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>({
+  primitive: 'tool',
+  offer,
+  target,
+  toService(values, complain) {
+    const prices = byUse(values);
+    const priced = rates({ ...prices, call: values['pricing.per_call'] });
+    const priceCap = values['pricing.per_call_max'];
+    checkCap(prices, priceCap, complain);
+    return { rates: priced, variants: ratesByName(values['pricing.tools'], 'call'), priceCap };
+  },
+  toTarget(
+    { endpoint, api_key: apiKey, command, args, env, cwd, shared, sessions_max: sessionsMax, session_idle_ms: sessionIdleMs, roots },
+    complain,
+    place,
+  ) {
+    if (endpoint === null && command === null) complain('endpoint', 'is missing', 'endpoint with the address of an MCP server, or command');
+    if (command !== null && !place.commands) complain('command', 'is a program, which a gateway does not run', 'run it behind `tollgate provide`');
+    else if (endpoint !== null && command !== null) complain('command', 'stands beside endpoint', 'one of the two');
+    if (command === null) {
+      for (const [key, written] of [
+        ['args', args.length > 0],
+        ['env', Object.keys(env).length > 0],
+        ['cwd', cwd !== null],
+        ['shared', shared !== null],
+        ['sessions_max', sessionsMax !== null],
+        ['session_idle_ms', sessionIdleMs !== null],
+        ['roots', roots !== null],
+      ] as const)
+        if (written) complain(key, 'is there without command', 'leave it out, or give a command');
+    } else if (endpoint === null && apiKey !== null) complain('api_key', 'is there without endpoint', 'put what the command needs into env');
+    if (command !== null)
+      return {
+        kind: 'command',
+        command,
+        args,
+        env,
+        cwd: cwd === null ? null : resolve(place.directory, cwd),
+        shared: shared ?? false,
+        sessionsMax: sessionsMax ?? SESSIONS_MAX,
+        sessionIdleMs: sessionIdleMs ?? SESSION_IDLE_MS,
+        roots: roots ?? false,
+      };
+    return { kind: 'http', url: endpoint ?? '', apiKey };
+  },
+  toBlock: ({ rates: { call, second, prompt, completion }, variants, priceCap }) => ({
+    pricing: {
+      per_call: perUnit(call ?? 0n),
+      ...(second === undefined ? {} : { per_second: perUnit(second) }),
+      ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
+      ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
+      ...(priceCap === null ? {} : { per_call_max: formatUsd(priceCap) }),
+      ...(Object.keys(variants).length === 0 ? {} : { tools: perUnitByName(variants, 'call') }),
+    },
+  }),
+});

@@ -1,0 +1,129 @@
+import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing';
+import { option, textList, type TableOption } from '../option.ts';
+import { show, WrongValue } from '../problem.ts';
+import type { VideoService } from '../config.ts';
+import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
+import { defineBlock } from './block.ts';
+import { MEDIA_OPTIONS } from './media-options.ts';
+import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE } from './price-option.ts';
+import { perUnit, rates } from './rates.ts';
+
+const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
+const WITH_AUDIO = '+audio';
+/** Multipliers have six decimals, as prices have. */
+const ONE = 1_000_000n;
+const MULTIPLIER_MAX = 10n * ONE;
+
+const offer = {
+  ...COMMON_OPTIONS,
+  ...MEDIA_OPTIONS,
+  durations: textList({
+    takes: 'list of lengths such as `5s`',
+    meaning: 'Lengths of videos that the service makes.',
+    fault: (value) => (/^[1-9]\d{0,3}s$/.test(value) ? null : 'is not written like 5s'),
+    max: 100,
+  }),
+  'pricing.per_second': {
+    env: null,
+    takes: `table of ${RESOLUTIONS.map((one) => `\`${one}\``).join(', ')} with USD per second`,
+    defaultText: null,
+    fallback: {},
+    secret: false,
+    meaning: 'Price of a second of video in each resolution that the service makes.',
+    entries: {
+      fault: (resolution) => (RESOLUTIONS.includes(resolution) ? null : `must be one of ${RESOLUTIONS.join(', ')}`),
+      value: price(SECOND_PRICE),
+      max: RESOLUTIONS.length,
+    },
+  } satisfies TableOption<bigint>,
+  'pricing.base': optionalPrice(VIDEO_PRICE),
+  'pricing.audio_multiplier': option({
+    takes: 'decimal number, 1 to 10',
+    meaning: 'What the price of a second is multiplied by where the video has sound. The product must be whole micro-USD.',
+    optional: { text: '1', fallback: ONE },
+    read: readMultiplier,
+  }),
+  'params.model': UPSTREAM_MODEL,
+};
+
+function readMultiplier(value: unknown): bigint {
+  const right = 'a decimal number from 1 to 10 with at most 6 decimal places';
+  if (typeof value !== 'number' && typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, right);
+  try {
+    const multiplier = parseUsd(value);
+    if (multiplier >= ONE && multiplier <= MULTIPLIER_MAX) return multiplier;
+  } catch (error) {
+    if (!(error instanceof MoneyError)) throw error;
+  }
+  throw new WrongValue(`is ${show(value)}`, right);
+}
+
+const target = {
+  'params.api_base': apiBase('/videos'),
+  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
+};
+
+/**
+ * `[[videos]]`: an API that makes videos. Its variants are each resolution, without and with sound; its own rates are the dearest of them,
+ * which is what a video that names no resolution may cost.
+ */
+export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target>({
+  primitive: 'video',
+  offer,
+  target,
+  toService(values, complain) {
+    const multiplier = values['pricing.audio_multiplier'];
+    const call = values['pricing.base'];
+    const perSecond = Object.entries(values['pricing.per_second']);
+    if (perSecond.length === 0) complain('pricing.per_second', 'has no price', `one or more of ${RESOLUTIONS.join(', ')}`);
+    const variants: [string, Rates][] = [];
+    let dearest = 0n;
+    for (const [resolution, second] of perSecond) {
+      // Exact: a rate is a multiple of 1,000,000.
+      const withAudio = (second * multiplier) / ONE;
+      if (withAudio % ONE !== 0n)
+        complain(
+          'pricing.audio_multiplier',
+          `times ${perUnit(second)} USD is finer than 0.000001 USD per second of ${resolution}`,
+          'a multiplier that gives a price of at most 6 decimal places',
+        );
+      variants.push([resolution, rates({ second, call })], [resolution + WITH_AUDIO, rates({ second: withAudio, call })]);
+      if (withAudio > dearest) dearest = withAudio;
+    }
+    return {
+      rates: rates({ second: dearest, call }),
+      variants: Object.fromEntries(variants),
+      media: {
+        upstreamModel: values['params.model'],
+        supportedParams: values.supported_params,
+        aspectRatios: values.aspect_ratios,
+        formats: [],
+        resolutions: perSecond.map(([resolution]) => resolution),
+        durations: values.durations,
+      },
+    };
+  },
+  toTarget: (values) => ({ kind: 'http', url: values['params.api_base'], apiKey: values['params.api_key'] }),
+  toBlock({ rates: { call }, variants, media }) {
+    const multiplier = audioMultiplier(variants);
+    return {
+      supported_params: media.supportedParams,
+      aspect_ratios: media.aspectRatios,
+      durations: media.durations,
+      pricing: {
+        per_second: Object.fromEntries(media.resolutions.map((resolution) => [resolution, perUnit(variants[resolution]?.second ?? 0n)])),
+        ...(call === undefined ? {} : { base: perUnit(call) }),
+        ...(multiplier === ONE ? {} : { audio_multiplier: formatUsd(multiplier) }),
+      },
+      params: { model: media.upstreamModel },
+    };
+  },
+});
+
+/** What the variants were multiplied by. Where all of them are free it does not matter. */
+function audioMultiplier(variants: Readonly<Record<string, Rates>>): MicroUsd {
+  for (const [name, { second }] of Object.entries(variants)) {
+    if (second && !name.endsWith(WITH_AUDIO)) return ((variants[name + WITH_AUDIO]?.second ?? second) * ONE) / second;
+  }
+  return ONE;
+}

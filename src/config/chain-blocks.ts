@@ -1,0 +1,138 @@
+import { resolve } from 'node:path';
+import { CHAIN_OPTIONS } from './chain-options.ts';
+import { keyFamily } from './key-options.ts';
+import type { ValuesOf } from './option.ts';
+import { show } from './problem.ts';
+import { complain, isTable, type Reading } from './reading.ts';
+import { readTable, valuesOf } from './table.ts';
+import type { ChainConfig, ChainPaymentsConfig } from './config.ts';
+
+const CHAINS_MAX = 100;
+
+/** What every chain has. The rest is for payments. */
+const ALWAYS: readonly string[] = ['network', 'rpc_url'];
+
+type Values = ValuesOf<typeof CHAIN_OPTIONS>;
+type Asset = Pick<ChainPaymentsConfig, 'asset' | 'assetName' | 'assetVersion'>;
+
+/** Circle's USDC, with the EIP-712 domain that it signs with. */
+const USDC: Readonly<Record<string, Asset>> = {
+  'eip155:8453': { asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', assetName: 'USD Coin', assetVersion: '2' },
+  'eip155:84532': { asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', assetName: 'USDC', assetVersion: '2' },
+  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': { asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', assetName: null, assetVersion: null },
+  'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': { asset: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', assetName: null, assetVersion: null },
+};
+
+/** All `[[chains]]` blocks that have no problems, in their order. Paths in them start at `directory`. */
+export function readChains(value: unknown, directory: string, reading: Reading): readonly ChainConfig[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value) || value.length > CHAINS_MAX) {
+    const wrong = Array.isArray(value) ? `has ${value.length} blocks` : `is ${show(value)}`;
+    complain(reading, 'chains', wrong, `one [[chains]] block for each chain, at most ${CHAINS_MAX}`);
+    return [];
+  }
+  const chains: ChainConfig[] = [];
+  for (const [index, block] of (value as readonly unknown[]).entries()) {
+    const path = `chains[${index}]`;
+    if (!isTable(block)) {
+      complain(reading, path, `is ${show(block)}`, 'a [[chains]] block');
+      continue;
+    }
+    const read = valuesOf(readTable(block, path, CHAIN_OPTIONS, reading), CHAIN_OPTIONS);
+    if (!read) continue;
+    const { network, rpc_url: rpcUrl } = read;
+    if (chains.some((chain) => chain.network === network))
+      complain(reading, `${path}.network`, `${show(network)} is there twice`, 'one block for each chain');
+    else chains.push({ network, rpcUrl, payments: readPayments(read, Object.keys(block), { path, directory, reading }) });
+  }
+  return chains;
+}
+
+interface Place {
+  readonly path: string;
+  readonly directory: string;
+  readonly reading: Reading;
+}
+
+/** null where the chain has no treasury, or where it has problems. */
+function readPayments(values: Values, written: readonly string[], { path, directory, reading }: Place): ChainPaymentsConfig | null {
+  const { network, private_key: privateKey, keypair_file: keypairFile } = values;
+  const before = reading.problems.length;
+  const wrong = (key: string, what: string, right: string) => complain(reading, `${path}.${key}`, what, right);
+  if (privateKey === null && keypairFile === null) {
+    const needless = written.find((key) => Object.hasOwn(CHAIN_OPTIONS, key) && !ALWAYS.includes(key));
+    if (needless !== undefined)
+      wrong(
+        needless,
+        'is for payments, and this chain has no treasury',
+        'private_key or keypair_file with the key of the treasury, or this key left out',
+      );
+    return null;
+  }
+  if (privateKey !== null && keypairFile !== null) wrong('private_key', 'stands beside keypair_file', 'one of the two');
+  const family = network.startsWith('eip155:') ? 'eip155' : 'solana';
+  const given = privateKey === null ? null : keyFamily(privateKey);
+  if (privateKey !== null && given !== family) {
+    const right = family === 'eip155' ? '32 bytes in hex, as tollgate keygen --chain evm writes them' : 'the 64 bytes of a Solana key pair in base58';
+    wrong(
+      'private_key',
+      given === null
+        ? 'is no key of a wallet'
+        : `is a key of ${given === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`,
+      right,
+    );
+  }
+  if (family === 'solana') {
+    for (const key of ['asset_name', 'asset_version', 'finality'] as const)
+      if (values[key] !== null) wrong(key, 'is for EVM chains', `leave it out on ${network}`);
+  }
+  if (values.min_topup > values.topup_max) wrong('min_topup', 'is more than topup_max', 'less than topup_max, or as much');
+  if (values.withdrawal_min > values.withdrawal_daily_max)
+    wrong('withdrawal_min', 'is more than withdrawal_daily_max', 'less than withdrawal_daily_max, or as much');
+  const asset = assetOf(values, family, wrong);
+  if (asset === null || reading.problems.length > before) return null;
+  return {
+    treasury: keypairFile === null ? { privateKey: privateKey! } : { keypairFile: resolve(directory, keypairFile) },
+    ...asset,
+    facilitator: values.facilitator ?? 'in-process',
+    minTopup: values.min_topup,
+    topupMax: values.topup_max,
+    unfinalMax: values.unfinal_max,
+    confirmations: values.confirmations,
+    finality: values.finality,
+    opensAccounts: values.opens_accounts,
+    withdrawalMin: values.withdrawal_min,
+    withdrawalDailyMax: values.withdrawal_daily_max,
+    timeoutMs: values.timeout_ms,
+  };
+}
+
+/** The token with its domain: the known one of the network, or what the block says; null where that is not enough. */
+function assetOf(
+  { network, asset, asset_name: name, asset_version: version }: Values,
+  family: 'eip155' | 'solana',
+  wrong: (key: string, what: string, right: string) => void,
+): Asset | null {
+  const known = USDC[network];
+  if (asset === null && known === undefined) {
+    wrong(
+      'asset',
+      `is missing, and the USDC of ${network} is not known`,
+      `the address of USDC there; it is known on ${Object.keys(USDC).join(', ')}`,
+    );
+    return null;
+  }
+  if (asset !== null && asset.startsWith('0x') !== (family === 'eip155')) {
+    const right = family === 'eip155' ? 'the address of a contract: 0x and 40 hex digits' : 'the mint of the token in base58';
+    wrong('asset', `is ${show(asset)}, which is no address on ${network}`, right);
+    return null;
+  }
+  const own = known !== undefined && (asset === null || asset.toLowerCase() === known.asset.toLowerCase()) ? known : null;
+  if (family === 'solana') return { asset: asset ?? known!.asset, assetName: null, assetVersion: null };
+  const assetName = name ?? own?.assetName ?? null;
+  const assetVersion = version ?? own?.assetVersion ?? null;
+  const right = 'what the token signs with in its EIP-712 domain, as its contract or its issuer says';
+  if (assetName === null) wrong('asset_name', 'is missing', right);
+  if (assetVersion === null) wrong('asset_version', 'is missing', right);
+  return { asset: asset ?? known!.asset, assetName, assetVersion };
+}

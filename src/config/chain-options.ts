@@ -1,0 +1,125 @@
+import bs58 from 'bs58';
+import { parseEvmAddress } from '#wire';
+import { keypairFileOption, privateKeyOption } from './key-options.ts';
+import { option, optionalText, urlFault, whole } from './option.ts';
+import { show, WrongValue } from './problem.ts';
+import { usd } from './usd.ts';
+
+const CAIP2 = /^(?:eip155:[1-9]\d{0,14}|solana:[1-9A-HJ-NP-Za-km-z]{32})$/;
+const USD_MAX = 1_000_000_000_000n;
+
+/** What is wrong with the address of a token in either family of chains, or null. Which of them is right is for the network to say. */
+function assetFault(value: string): string | null {
+  if (value.startsWith('0x'))
+    return parseEvmAddress(value) === null ? 'is no EVM address in lower case or with its checksum: a digit is wrong' : null;
+  return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is no address of a token';
+}
+
+/** What wallets show of the token. */
+const domainTextFault = (value: string) => (/^[ -~]{1,64}$/.test(value) ? null : 'is not 1 to 64 printable ASCII characters');
+
+function facilitatorFault(value: string): string | null {
+  if (value === 'in-process') return null;
+  const fault = urlFault(value, ['http:', 'https:']);
+  if (fault !== null) return fault;
+  const { username, password, search, hash } = new URL(value);
+  return username || password || search || hash ? 'has a user, a query or a fragment' : null;
+}
+
+/** The keys of a `[[chains]]` block. All but the first two are for payments over it. */
+export const CHAIN_OPTIONS = {
+  network: option({
+    takes: 'a CAIP-2 id such as `eip155:8453`',
+    meaning: 'The chain.',
+    read: (value) => {
+      if (typeof value === 'string' && CAIP2.test(value)) return value;
+      throw new WrongValue(`is ${show(value)}`, 'the CAIP-2 id of an EVM chain or of Solana, such as eip155:8453');
+    },
+  }),
+  rpc_url: option({
+    takes: 'an http:// or https:// URL',
+    secret: true,
+    meaning:
+      'JSON-RPC address of a node of that chain: contract wallets are asked there whether a signature is theirs, and money is seen and moved there.',
+    read: (value) => {
+      const right = 'an http:// or https:// URL, or "std::env::NAME"';
+      if (typeof value !== 'string') throw new WrongValue('is not text', right);
+      const fault = urlFault(value, ['http:', 'https:']);
+      if (fault !== null) throw new WrongValue(fault, right);
+      return value;
+    },
+  }),
+  private_key: privateKeyOption('Secret key of the treasury. With it, or with `keypair_file`, money is taken and paid out over this chain.'),
+  keypair_file: keypairFileOption('Keypair file of the treasury, as `tollgate keygen` writes it.'),
+  asset: optionalText({
+    secret: false,
+    absent: "the network's USDC, on Base, Base Sepolia, Solana and Solana devnet",
+    takes: 'address of a token with 6 decimals',
+    meaning: 'What is paid with: USDC. On EVM chains it must have EIP-3009.',
+    fault: assetFault,
+  }),
+  asset_name: optionalText({
+    secret: false,
+    absent: 'that of the known USDC',
+    takes: 'text of 1 to 64 printable ASCII characters',
+    meaning: 'Name in the EIP-712 domain of `asset`. Only for EVM chains, and needed with an `asset` of your own.',
+    fault: domainTextFault,
+  }),
+  asset_version: optionalText({
+    secret: false,
+    absent: 'that of the known USDC',
+    takes: 'text of 1 to 64 printable ASCII characters',
+    meaning: 'Version in the same domain.',
+    fault: domainTextFault,
+  }),
+  facilitator: optionalText({
+    secret: false,
+    absent: '`in-process`',
+    takes: '`in-process`, or the http:// or https:// URL of an x402 facilitator',
+    meaning:
+      'Who submits payments: the gateway itself, which pays for gas, or a facilitator. Whether they were settled the gateway always sees for itself.',
+    fault: facilitatorFault,
+  }),
+  min_topup: usd({
+    min: 1n,
+    max: USD_MAX,
+    default: 100_000n,
+    meaning: 'The least that one payment is asked to be: what a call does not cost stays as balance.',
+  }),
+  topup_max: usd({ min: 1n, max: USD_MAX, default: 1_000_000_000n, meaning: 'The most that one payment may be.' }),
+  unfinal_max: usd({
+    min: 0n,
+    max: USD_MAX,
+    default: 1_000_000_000n,
+    meaning:
+      'The most that is credited in all while the chain may still undo it: what the operator can lose. Payments above it wait until they are final.',
+  }),
+  confirmations: whole({ min: 1, max: 10_000, default: 1, meaning: 'Blocks after which a payment is credited, its own included.' }),
+  finality: option<number | null>({
+    takes: 'whole number, 1 to 100000',
+    optional: { text: 'what the node calls finalized', fallback: null },
+    meaning: 'Blocks after which nothing can be undone, for EVM nodes that do not say it.',
+    read: (value) => {
+      if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 100_000) return value;
+      throw new WrongValue(`is ${show(value)}`, 'a whole number, 1 to 100000');
+    },
+  }),
+  opens_accounts: option<boolean>({
+    takes: '`true` or `false`',
+    optional: { text: 'false', fallback: false },
+    meaning:
+      'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so this is for gateways whose providers are known.',
+    read: (value) => {
+      if (typeof value === 'boolean') return value;
+      throw new WrongValue(`is ${show(value)}`, 'true or false');
+    },
+  }),
+  withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'The least that is paid out at once.' }),
+  withdrawal_daily_max: usd({
+    min: 1n,
+    max: USD_MAX,
+    default: 10_000_000_000n,
+    meaning: 'The most that is paid out in 24 hours of one balance, or of one provider’s earnings, over all chains.',
+  }),
+  timeout_ms: whole({ min: 100, max: 120_000, default: 10_000, meaning: 'Time for one answer of the node or the facilitator.' }),
+};

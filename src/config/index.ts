@@ -1,0 +1,29 @@
+export { bearerKey, readUrl } from './blocks/block-options.ts';
+export { BLOCK_TABLES, BLOCKS, readBlocks, readOffers } from './blocks/blocks.ts';
+export type {
+  ChainConfig,
+  ChainPaymentsConfig,
+  ClusterConfig,
+  CommandTarget,
+  Config,
+  HttpTarget,
+  LimitsConfig,
+  OAuthConfig,
+  Service,
+  ServiceConfig,
+  SignInConfig,
+  TunnelConfig,
+} from './config.ts';
+export { domainFault } from './domain.ts';
+export { loadConfig } from './file.ts';
+export { freeze } from './freeze.ts';
+export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
+export { indexLines } from './lines.ts';
+export type { ModelFacts } from './model-facts.ts';
+export { serviceNameFault, SORT_SUFFIXES } from './names.ts';
+export { option } from './option.ts';
+export type { AgentFacts, MediaFacts, Primitive } from './primitive.ts';
+export { ConfigError, type ConfigProblem, nearest, show, WrongValue } from './problem.ts';
+export { complain, type Environment, isTable, type Reading, type Table, unknownKey } from './reading.ts';
+export { readTable, valuesOf } from './table.ts';
+export { parseToml, readTomlFile } from './toml.ts';

@@ -1,0 +1,54 @@
+import { option, type Option } from './option.ts';
+import { show, WrongValue } from './problem.ts';
+
+const SECRET_MAX = 1_024;
+const PATH_MAX = 4_096;
+const KEYPAIR_RIGHT = 'the path of the file that `tollgate keygen` wrote';
+
+/** Where the key of a wallet is: a file that holds it. null where it is left out. */
+export function keypairFileOption(meaning: string): Option<string | null> {
+  return option<string | null>({
+    takes: 'path of a file that its owner alone can read',
+    meaning: `${meaning} A relative path starts at the directory of the file. Give this or \`private_key\`.`,
+    optional: { text: 'none', fallback: null },
+    read: (value) => {
+      if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, KEYPAIR_RIGHT);
+      if (isKey(value)) throw new WrongValue('is a key itself', `${KEYPAIR_RIGHT}; a key goes to private_key`);
+      if (value === '' || value.length > PATH_MAX || value.includes('\0')) throw new WrongValue('is no path', KEYPAIR_RIGHT);
+      if (value.startsWith('~'))
+        throw new WrongValue('begins with ~, which only shells know', 'the whole path, or one that starts at the directory of this file');
+      return value;
+    },
+  });
+}
+
+/** The key of a wallet itself, which is never shown. null where it is left out. */
+export function privateKeyOption(meaning: string): Option<string | null> {
+  return option<string | null>({
+    takes: 'hex of an EVM key, base58 of a Solana key pair, or `std::env::NAME`',
+    meaning,
+    secret: true,
+    optional: { text: 'none', fallback: null },
+    read: (value) => {
+      const right = '"std::env::NAME", or the key as hex (EVM) or base58 (Solana)';
+      if (typeof value !== 'string') throw new WrongValue('is not text', right);
+      if (value.trim() === '' || value.length > SECRET_MAX) throw new WrongValue('is no key', right);
+      return value.trim();
+    },
+  });
+}
+
+const EVM_KEY = /^(?:0x)?[0-9a-fA-F]{64}$/;
+const SOLANA_KEYPAIR = /^[1-9A-HJ-NP-Za-km-z]{80,90}$|^\[[\d\s,]+\]?$/;
+
+/** Whether a text that should be a path is the secret that belongs into the file. */
+export function isKey(text: string): boolean {
+  return keyFamily(text) !== null;
+}
+
+/** Of which family of chains a secret is, by its form; null for a text that is none. */
+export function keyFamily(text: string): 'eip155' | 'solana' | null {
+  const trimmed = text.trim();
+  if (EVM_KEY.test(trimmed)) return 'eip155';
+  return SOLANA_KEYPAIR.test(trimmed) ? 'solana' : null;
+}

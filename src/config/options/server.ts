@@ -1,0 +1,107 @@
+import { isIP } from 'node:net';
+import { hostNameFault, originFault } from '../domain.ts';
+import { choice, optionalText, text, textList, urlFault, whole } from '../option.ts';
+
+const SEED = /^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43})$/;
+
+function networkIsValid(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+/** A seed in any accepted form as 64 lower-case hex digits. */
+const seedHex = (seed: string) => (seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex'));
+
+/** Options of `[server]`: what the process is, and how it is reached. */
+export const SERVER_OPTIONS = {
+  'server.host': text({
+    env: 'HOST',
+    default: '127.0.0.1',
+    takes: 'host name or IP address',
+    meaning: 'Address to listen on. `0.0.0.0` or `::` opens the gateway to the network.',
+    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
+  }),
+  'server.port': whole({ env: 'PORT', min: 0, max: 65_535, default: 8402, meaning: 'Port to listen on; 0 takes a free one.' }),
+  'server.data_dir': text({
+    env: 'TOLLGATE_DATA',
+    default: '.tollgate',
+    takes: 'path of a directory',
+    meaning: 'Where the embedded database and the identity live; made when missing. A relative path starts at the working directory.',
+    fault: (value) => (value === '' ? 'is empty' : value.includes('\0') ? 'contains a NUL character' : null),
+  }),
+  'server.log_level': choice({
+    env: 'TOLLGATE_LOG_LEVEL',
+    of: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    default: 'info',
+    meaning: 'Least severity that is logged.',
+  }),
+  'server.admin_key': optionalText({
+    env: 'TOLLGATE_ADMIN_KEY',
+    secret: true,
+    absent: 'made at first start',
+    takes: 'text of 32 to 512 printable ASCII characters without spaces',
+    meaning: 'Secret of the admin API.',
+    fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry'),
+  }),
+  'server.admin_networks': textList({
+    env: 'TOLLGATE_ADMIN_NETWORKS',
+    takes: 'list of IP addresses and networks in CIDR form',
+    meaning:
+      'Where the admin key is taken from. Empty is everywhere. Name `127.0.0.1` and `::1` too where commands of this machine are to reach the running gateway.',
+    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
+    max: 100,
+  }),
+  'server.identity_seed': optionalText({
+    env: 'TOLLGATE_IDENTITY_SEED',
+    secret: true,
+    absent: 'made at first start, in `data_dir`',
+    takes: '32 bytes as 64 hex digits or as base64',
+    meaning: 'Seed of the receipt-signing key and the provider ids. Gateways that share a database must share it.',
+    fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
+    normal: seedHex,
+  }),
+  'server.public_url': optionalText({
+    env: 'TOLLGATE_PUBLIC_URL',
+    secret: false,
+    absent: 'not known',
+    takes: 'an http:// or https:// URL without a path',
+    meaning: 'Address that the world reaches this gateway at. Its host is a domain to sign in for.',
+    fault: (value) =>
+      urlFault(value, ['http:', 'https:']) ?? (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
+    normal: (value) => value.replace(/\/$/, ''),
+  }),
+
+  'server.trusted_proxies': textList({
+    env: 'TOLLGATE_TRUSTED_PROXIES',
+    takes: 'list of IP addresses and networks in CIDR form',
+    meaning:
+      'Load balancers in front of this gateway, whose `X-Forwarded-For` says where a client really is. Failed sign-ins are counted by that address.',
+    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
+    max: 100,
+  }),
+  'server.allowed_hosts': textList({
+    env: 'TOLLGATE_ALLOWED_HOSTS',
+    takes: 'list of host names and IP addresses without ports',
+    meaning:
+      'More names that MCP clients may reach this gateway by, besides those of this machine, `server.host`, `server.public_url` and `sign_in.domains`.',
+    fault: hostNameFault,
+    max: 100,
+  }),
+  'server.cors_origins': textList({
+    env: 'TOLLGATE_CORS_ORIGINS',
+    takes: 'list of origins, such as `https://app.example`, or `*` for every one',
+    meaning:
+      'Web pages whose scripts may call this gateway from a browser (CORS), every endpoint of it. Cookies are never allowed. `*` leaves out MCP, whose pages are listed one by one.',
+    fault: (value) => (value === '*' ? null : originFault(value)),
+    max: 100,
+  }),
+  'server.allowed_origins': textList({
+    env: 'TOLLGATE_ALLOWED_ORIGINS',
+    takes: 'list of origins, such as `https://app.example`, or `null`',
+    meaning: "Web pages that may call MCP here besides the gateway's own. A gateway that listens on loopback takes all of this machine's.",
+    fault: originFault,
+    max: 100,
+  }),
+};

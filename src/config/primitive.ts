@@ -1,0 +1,29 @@
+import type { MicroUsd } from '#billing';
+
+/** What a service can be. Peers: each is called through the same pipeline and the same billing. */
+export type Primitive = 'model' | 'tool' | 'agent' | 'image' | 'video';
+
+export interface AgentFacts {
+  /** Path of the agent card below the agent's own address. */
+  readonly cardPath: string;
+  /** Path below that address that JSON-RPC is posted to; null where the card says it. */
+  readonly rpcPath: string | null;
+  /** Whether the price of a call is for each message, or for all messages of a task. */
+  readonly chargedPer: 'message' | 'task';
+  /** What the agent may spend in the consumer's name on calls that it makes in its turn, where the consumer says nothing of it; 0 for none. */
+  readonly nestedMax: MicroUsd;
+}
+
+/** What an image or video service takes. Lists are empty where the provider says nothing. */
+export interface MediaFacts {
+  /** The model's name at the upstream API. */
+  readonly upstreamModel: string;
+  readonly supportedParams: readonly string[];
+  readonly aspectRatios: readonly string[];
+  /** File formats of images. */
+  readonly formats: readonly string[];
+  /** Resolution tiers. */
+  readonly resolutions: readonly string[];
+  /** Lengths of videos, such as `5s`. */
+  readonly durations: readonly string[];
+}

@@ -1,0 +1,84 @@
+import { printable, isExactNumber } from '#wire';
+import type { LineOf } from './lines.ts';
+import type { Option } from './option.ts';
+import { ConfigError, nearest, show, WrongValue, type ConfigProblem } from './problem.ts';
+
+/** Environment variables by name; `process.env` is one. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export type Table = Readonly<Record<string, unknown>>;
+
+const PROBLEMS_MAX = 1_000;
+
+/** What a secret begins with that stands in an environment variable. */
+export const REFERENCE = 'std::env::';
+const REFERENCE_RIGHT = '"std::env::NAME", such as "std::env::OPENAI_API_KEY"';
+/** Other languages' ways to write one, which would be sent as a key if they were taken for it. */
+const ALMOST_REFERENCE = /^(?:std::?env|env:|\$\{?\w+\}?$|%\w+%$)/i;
+
+/** Where problems are collected while a file is read. */
+export interface Reading {
+  readonly file: string | null;
+  readonly lineOf: LineOf;
+  readonly env: Environment;
+  readonly problems: ConfigProblem[];
+}
+
+/** A value of the file, or undefined where it became a problem. */
+export function readValue(option: Option<unknown>, value: unknown, path: string, reading: Reading): unknown {
+  try {
+    return option.read(dereference(option, value, reading.env));
+  } catch (error) {
+    if (!(error instanceof WrongValue)) throw error;
+    complain(reading, path, error.message, error.right);
+    return undefined;
+  }
+}
+
+/** A value that came as an environment variable or a flag; `from` says which. Undefined where it became a problem. */
+export function readOutside(option: Option<unknown>, value: string | number, from: string, reading: Reading): unknown {
+  try {
+    return option.read(typeof value === 'string' ? option.fromText(value) : value);
+  } catch (error) {
+    if (!(error instanceof WrongValue)) throw error;
+    reading.problems.push({ file: null, line: null, key: from, wrong: error.message, right: error.right });
+    return undefined;
+  }
+}
+
+/** Follows `std::env::NAME` in secrets. Elsewhere it is refused, so that no variable's value can turn up in a message or a listing. */
+function dereference(option: Option<unknown>, value: unknown, env: Environment): unknown {
+  if (typeof value !== 'string') return value;
+  if (!value.startsWith(REFERENCE)) {
+    if (option.secret && ALMOST_REFERENCE.test(value)) throw new WrongValue('looks like the name of an environment variable', REFERENCE_RIGHT);
+    return value;
+  }
+  if (!option.secret) throw new WrongValue(`is ${show(value)}`, 'the value itself; std::env:: is for secrets only');
+  const name = value.slice(REFERENCE.length);
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) throw new WrongValue('names no environment variable', REFERENCE_RIGHT);
+  const found = lookup(env, name);
+  if (found === undefined) throw new WrongValue(`reads the environment variable ${name}, which is not set`, `set ${name}, or name another variable`);
+  return found;
+}
+
+/** A variable's value; an empty one counts as absent. */
+export function lookup(env: Environment, name: string): string | undefined {
+  const value = Object.hasOwn(env, name) ? env[name] : undefined;
+  return value === '' ? undefined : value;
+}
+
+/** Adds a problem. `path` is where in the file it stands, if not at `key`. */
+export function complain(reading: Reading, key: string, wrong: string, right: string, path = key): void {
+  if (reading.problems.length >= PROBLEMS_MAX) throw new ConfigError(reading.problems);
+  reading.problems.push({ file: reading.file, line: reading.lineOf(path), key, wrong, right });
+}
+
+export function isTable(value: unknown): value is Table {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !isExactNumber(value);
+}
+
+/** Adds the problem of a key that nobody knows, with the nearest that is known; failing that, with where else a key of this name belongs. */
+export function unknownKey(path: string, key: string, known: readonly string[], reading: Reading, elsewhere: readonly string[] = []): void {
+  const guess = nearest(key, known) ?? elsewhere.find((one) => one === key || one.endsWith(`.${key}`));
+  complain(reading, printable(path, 160), 'is not an option', guess ? `did you mean "${guess}"?` : `one of ${known.join(', ')}`, path);
+}

@@ -1,0 +1,135 @@
+import { ratesToUsd, toUsdNumber, type MicroUsd, type Price } from '#billing';
+import type { Primitive } from '#config';
+import type { Offer, PricedOffer } from '../call.ts';
+
+/** Prices as the catalogue shows them: JSON numbers of USD, named as in a provider's file. */
+export type PriceView = ModelPrice | ToolPrice | AgentPrice | ImagePrice | VideoPrice;
+
+/** USD per 1M tokens, and per input image; null where images have no price of their own. */
+export interface ModelPrice {
+  readonly prompt: number;
+  readonly completion: number;
+  readonly image: number | null;
+}
+
+/** USD per call; `tools` are those that cost something else. What is charged by use, and the most that a call then costs, only where it is. */
+export interface ToolPrice {
+  readonly per_call: number;
+  readonly per_second?: number;
+  readonly prompt?: number;
+  readonly completion?: number;
+  readonly per_call_max?: number;
+  readonly tools: Readonly<Record<string, number>>;
+}
+
+/**
+ * USD per message, per task and per 1M tokens; null where that is not charged. Seconds, the most that a call costs which is charged by use, and what the
+ * agent may spend on calls of its own, only where there is such a thing.
+ */
+export interface AgentPrice {
+  readonly per_call: number | null;
+  readonly per_task: number | null;
+  readonly per_second?: number;
+  readonly prompt: number | null;
+  readonly completion: number | null;
+  readonly per_call_max?: number;
+  readonly nested_max?: number;
+}
+
+/** USD per image; `resolutions` are the tiers that cost something else. */
+export interface ImagePrice {
+  readonly generation: number;
+  readonly resolutions?: Readonly<Record<string, number>>;
+}
+
+/** USD per second in each resolution, on top of `base` per video. With sound, a second costs `audio_multiplier` times as much. */
+export interface VideoPrice {
+  readonly per_second: Readonly<Record<string, number>>;
+  readonly base: number;
+  readonly audio_multiplier: number;
+}
+
+type Priced = PricedOffer;
+
+const VIEWS = {
+  model: viewModelPrice,
+  tool: viewToolPrice,
+  agent: viewAgentPrice,
+  image: viewImagePrice,
+  video: viewVideoPrice,
+} as const satisfies Record<Primitive, (offer: Priced) => PriceView>;
+
+/** What a call of the offer costs. */
+export function viewPrice(offer: Pick<Offer, 'primitive'> & Priced): PriceView {
+  return VIEWS[offer.primitive](offer);
+}
+
+/** What an offer cost before its price jumped, and from when on (RFC 3339) calls need not accept the new one. */
+export interface RaiseView {
+  readonly before: PriceView;
+  readonly effective_at: string;
+}
+
+/** null where the price has not jumped lately. */
+export function viewRaise({ primitive, raised }: Offer): RaiseView | null {
+  return raised ? { before: viewPrice({ primitive, ...raised.was }), effective_at: new Date(raised.until).toISOString() } : null;
+}
+
+export function viewModelPrice({ price }: Priced): ModelPrice {
+  const { prompt = 0, completion = 0, image = null } = ratesToUsd(price.rates);
+  return { prompt, completion, image };
+}
+
+function viewToolPrice({ price, variants, priceCap }: Priced): ToolPrice {
+  const { second, prompt, completion } = ratesToUsd(price.rates);
+  return {
+    per_call: usd(price, 'call'),
+    ...(second === undefined ? {} : { per_second: second }),
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(completion === undefined ? {} : { completion }),
+    ...(priceCap === null ? {} : { per_call_max: toUsdNumber(priceCap) }),
+    tools: byName(Object.entries(variants), 'call'),
+  };
+}
+
+function viewAgentPrice({ price, priceCap, agent }: Priced): AgentPrice {
+  const { call = null, second, prompt = null, completion = null } = ratesToUsd(price.rates);
+  const byTask = agent?.chargedPer === 'task';
+  return {
+    per_call: byTask ? null : call,
+    per_task: byTask ? call : null,
+    ...(second === undefined ? {} : { per_second: second }),
+    prompt,
+    completion,
+    ...(priceCap === null ? {} : { per_call_max: toUsdNumber(priceCap) }),
+    ...(agent && agent.nestedMax > 0n ? { nested_max: toUsdNumber(agent.nestedMax) } : {}),
+  };
+}
+
+export function viewImagePrice({ price, variants }: Priced): ImagePrice {
+  const tiers = Object.entries(variants);
+  return { generation: usd(price, 'image'), ...(tiers.length === 0 ? {} : { resolutions: byName(tiers, 'image') }) };
+}
+
+const WITH_AUDIO = '+audio';
+
+export function viewVideoPrice({ price, variants }: Priced): VideoPrice {
+  const silent = Object.entries(variants).filter(([name]) => !name.endsWith(WITH_AUDIO));
+  let multiplier = 1;
+  for (const [name, { rates }] of silent) {
+    const withAudio: MicroUsd | undefined = variants[name + WITH_AUDIO]?.rates.second;
+    // Six decimals, as a provider's file has them; the same for all resolutions, so that the first that is not free tells it.
+    if (withAudio !== undefined && rates.second) {
+      multiplier = Number((withAudio * 1_000_000n) / rates.second) / 1e6;
+      break;
+    }
+  }
+  return { per_second: byName(silent, 'second'), base: usd(price, 'call'), audio_multiplier: multiplier };
+}
+
+type Meter = 'call' | 'image' | 'second';
+
+const usd = ({ rates }: Price, meter: Meter) => ratesToUsd(rates)[meter] ?? 0;
+
+const byName = (prices: readonly (readonly [string, Price])[], meter: Meter) =>
+  Object.fromEntries(prices.map(([name, price]) => [name, usd(price, meter)]));

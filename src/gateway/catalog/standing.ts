@@ -1,0 +1,87 @@
+import type { Offer } from '../call.ts';
+import type { Health, OfferStats } from '../routing/router.ts';
+import { viewRaise, type RaiseView } from './price-view.ts';
+
+/** What tells how offers stand: the calls of the gateways of this database, and who is connected to any gateway. */
+export interface Standings {
+  readonly health: Pick<Health, 'available' | 'stats' | 'compliance'>;
+  /** Where a provider's proxy is connected; null for nowhere. */
+  readonly registry: { locate(provider: string): object | null };
+}
+
+/** `cooling_down`: it failed and is passed over for a while. `away`: its provider's proxy is not connected. */
+export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
+
+/** How an offer has served, by the calls of the gateways of this database; latency and throughput by this gateway's own, since it started. */
+export interface StandingView {
+  readonly status: OfferStatus;
+  readonly uptime_last_1h: number | null;
+  readonly latency: OfferStats['latencyMs'];
+  readonly throughput: OfferStats['throughput'];
+  readonly requests: number;
+  readonly flags: Readonly<Record<string, number>>;
+  readonly compliance: number;
+  readonly price_raised: RaiseView | null;
+}
+
+export function offerStatus(offer: Offer, { health, registry }: Standings): OfferStatus {
+  if (offer.endpoint.kind === 'tunnel' && registry.locate(offer.endpoint.provider) === null) return 'away';
+  return health.available(offer) ? 'healthy' : 'cooling_down';
+}
+
+export function viewStanding(offer: Offer, standings: Standings): StandingView {
+  const { uptime, latencyMs, throughput, requests, flags } = standings.health.stats(offer);
+  return {
+    status: offerStatus(offer, standings),
+    uptime_last_1h: uptime,
+    latency: latencyMs,
+    throughput,
+    requests,
+    flags,
+    compliance: standings.health.compliance(offer),
+    price_raised: viewRaise(offer),
+  };
+}
+
+export const statusSchema = {
+  type: 'string',
+  enum: ['healthy', 'cooling_down', 'away'],
+  description: "`healthy`: it can be called; `cooling_down`: it failed and is passed over for a while; `away`: its provider's proxy is not connected",
+} as const;
+
+export const flagsSchema = {
+  type: 'object',
+  additionalProperties: { type: 'integer' },
+  description: 'How often its replies broke the rules, by rule, such as `usage_missing`',
+} as const;
+
+export const raisedSchema = {
+  type: ['object', 'null'],
+  description:
+    'The price more than doubled: what it was before, as in `pricing`, and from when on calls need no `max_cost` or `max_price` to accept the new one; null without such a raise',
+  properties: { before: { type: 'object', additionalProperties: true }, effective_at: { type: 'string', description: 'RFC 3339' } },
+} as const;
+
+/** Properties of a StandingView, for the schema of what it is part of. */
+export const standingProperties = {
+  status: statusSchema,
+  uptime_last_1h: { type: ['number', 'null'], description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none" },
+  latency: {
+    type: ['object', 'null'],
+    description: 'Milliseconds to the first byte, of the newest calls since this gateway started; null before the first',
+    properties: { p50: { type: 'number' }, p95: { type: 'number' } },
+  },
+  throughput: {
+    type: ['object', 'null'],
+    description: 'Completion tokens per second, of the newest calls since this gateway started; null before the first',
+    properties: { p50: { type: 'number' } },
+  },
+  requests: { type: 'integer', description: 'Calls ever' },
+  flags: flagsSchema,
+  compliance: {
+    type: 'number',
+    description:
+      "1 when the replies of the last hour were in order, towards 0 the more of them were flagged; a provider's weight falls with its square",
+  },
+  price_raised: raisedSchema,
+} as const;

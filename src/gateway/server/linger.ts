@@ -1,0 +1,57 @@
+import { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { GatewayError } from '#wire';
+import type { LimitsConfig } from '#config';
+import { endsItsConnection } from './refuse-pipelines.ts';
+
+/** What is read of a body after its request was answered, and for how long. */
+const LINGER_BYTES = 32 * 1024 * 1024;
+const LINGER_MS = 5_000;
+/** Between two looks at how much has come. */
+const WATCH_MS = 50;
+
+/**
+ * Has clients that are refused while they still send get their answer: a connection that is closed under them loses it. The rest of the body is read and
+ * thrown away, within bounds; then the connection goes on, or ends. A body whose length is said to be too large is refused before any of it is read.
+ */
+export function answerBeforeTheBody(server: FastifyInstance, limits: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>): void {
+  server.addHook('preParsing', (request, _reply, payload, done) => {
+    const { bodyLimit } = request.routeOptions;
+    if (Number(request.headers['content-length']) > bodyLimit) return done(tooLarge(bodyLimit, limits));
+    done(null, payload);
+  });
+  server.addHook('onSend', (request, reply, payload, done) => {
+    // Fastify ends the connection of what it cannot read. It is ended below, when its client has had time to read.
+    if (!request.raw.complete && !endsItsConnection(request.raw)) reply.removeHeader('connection');
+    done(null, payload);
+  });
+  server.addHook('onResponse', (request, _reply, done) => {
+    const { raw } = request;
+    if (!raw.complete && raw.socket instanceof Socket && !endsItsConnection(raw)) readOn(raw, raw.socket);
+    done();
+  });
+}
+
+function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
+  const end = () => socket.destroy();
+  const timer = setTimeout(end, LINGER_MS).unref();
+  // What Node throws away by itself, of a body that nobody has begun to read, is no data of the request: the connection counts it.
+  const most = socket.bytesRead + LINGER_BYTES;
+  const watch = setInterval(() => {
+    if (socket.bytesRead > most) end();
+  }, WATCH_MS).unref();
+  const over = () => {
+    clearTimeout(timer);
+    clearInterval(watch);
+  };
+  body.once('end', over);
+  socket.once('close', over);
+  body.resume();
+}
+
+/** The error of a body over a limit of an endpoint, with the option that sets it. */
+export function tooLarge(bytes: number, { bodyBytesMax, chatBodyBytesMax }: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>): GatewayError {
+  const option = bytes === chatBodyBytesMax ? 'limits.chat_body_bytes_max' : bytes === bodyBytesMax ? 'limits.body_bytes_max' : null;
+  const set = option === null ? '' : `; the operator sets it with ${option}`;
+  return new GatewayError('payload_too_large', `The request body is too large: this endpoint takes at most ${bytes} bytes${set}`);
+}

@@ -1,0 +1,61 @@
+import type { FastifyInstance } from 'fastify';
+import type { GatewayError } from '#wire';
+
+/** How a route's wire says an error that is the whole reply: JSON. */
+export type TellRefusal = (error: GatewayError) => {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+};
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What is said to another method of this path; the error of the chat wire where it is left out. */
+    readonly refusal?: TellRefusal;
+  }
+}
+
+/** What there is at a path. */
+export interface RoutesOfPath {
+  /** Sorted; none where there is no such path. */
+  readonly methods: readonly string[];
+  readonly refusal: TellRefusal | null;
+}
+export type MethodsOfPath = (path: string) => RoutesOfPath;
+
+/**
+ * Notes every route that is added from now on. Routes that are for some requests of a path only are left out: others may serve the rest of it.
+ * Asked only where nothing was found, so the patterns are tried one after the other.
+ */
+export function collectMethods(server: FastifyInstance): MethodsOfPath {
+  const routes = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string>; readonly refusal: TellRefusal | null }>();
+  server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
+    // The one for preflights of every path says nothing of a path.
+    if (url === '*' || (constraints && Object.keys(constraints).length > 0)) return;
+    // The root of a prefix answers with a slash at its end and without; the hook hears of one.
+    for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
+      let route = routes.get(each);
+      if (!route) routes.set(each, (route = { pattern: patternOf(each), methods: new Set(), refusal: config?.refusal ?? null }));
+      for (const one of [method].flat()) route.methods.add(one);
+    }
+  });
+  return (path) => {
+    const found = new Set<string>();
+    let refusal: TellRefusal | null = null;
+    for (const route of routes.values()) {
+      if (!route.pattern.test(path)) continue;
+      refusal ??= route.refusal;
+      for (const method of route.methods) found.add(method);
+    }
+    return { methods: [...found].sort(), refusal };
+  };
+}
+
+/** `/keys/:hash` and `/models/*` as the router reads them: a name ends at a slash, a wildcard takes the rest. */
+function patternOf(url: string): RegExp {
+  const source = url
+    .split(/(:\w+|\*)/)
+    .map((part) => (part === '*' ? '.*' : part.startsWith(':') ? '[^/]+' : part.replaceAll(/[\\^$.|?+()[\]{}]/g, '\\$&')))
+    .join('');
+  return new RegExp(`^${source}$`);
+}

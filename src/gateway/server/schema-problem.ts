@@ -1,0 +1,76 @@
+import { printable, GatewayError } from '#wire';
+import { mustBe } from './schema-words.ts';
+import { unknownMember } from './unknown-member.ts';
+
+/** The annotation of a schema node that says what would be right, to complete "<field> must be …". */
+export const MUST_BE = 'x-must-be';
+
+/** What a validator of JSON Schema found wrong, where it was told to be `verbose`. */
+export interface SchemaProblem {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly data?: unknown;
+  readonly parentSchema?: object | undefined;
+}
+
+const BODY = 'The body';
+const ADDRESS = 'The address';
+
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly [MUST_BE]?: unknown;
+}
+
+/**
+ * The problems of one value as GatewayError `invalid_request`. It names the field as a path (`messages[2].role`), what would be right there, and what came.
+ * One place for bodies and addresses of every endpoint.
+ */
+export function schemaError(problems: readonly SchemaProblem[], place: typeof BODY | typeof ADDRESS = BODY): GatewayError {
+  const [problem] = problems;
+  if (!problem) return new GatewayError('invalid_request', 'The request is not valid');
+  const { keyword, params, data, parentSchema } = problem;
+  const at = toPath(problem.instancePath);
+  const node: SchemaNode = parentSchema ?? {};
+  if (keyword === 'required') {
+    const field = String(params['missingProperty']);
+    const right = node.properties?.[field]?.[MUST_BE];
+    const param = join(at, field);
+    return new GatewayError('invalid_request', `${param} is required${typeof right === 'string' ? `: ${right}` : ''}`, { param });
+  }
+  if (keyword === 'additionalProperties') {
+    const param = join(at, printable(String(params['additionalProperty']), 64));
+    return new GatewayError('invalid_request', unknownMember(param, Object.keys(node.properties ?? {})), { param });
+  }
+  const annotated = node[MUST_BE];
+  const right = typeof annotated === 'string' ? `must be ${annotated}` : mustBe({ keyword, params: { ...params, ...typesOf(problem, problems) } });
+  const words = keyword === 'type' && place === ADDRESS && Array.isArray(data) ? 'must be given once' : right;
+  const came = words.startsWith('must be ') && words === right ? `, not ${shown(data)}` : '';
+  return new GatewayError('invalid_request', `${at || place} ${words}${came}`, at ? { param: at } : {});
+}
+
+/** Of a field that may be one of several things each is told. */
+function typesOf({ keyword, instancePath }: SchemaProblem, problems: readonly SchemaProblem[]): { readonly type?: readonly unknown[] } {
+  if (keyword !== 'type') return {};
+  return { type: problems.filter((one) => one.keyword === 'type' && one.instancePath === instancePath).flatMap((one) => one.params['type']) };
+}
+
+const join = (at: string, field: string): string => (at ? `${at}.${field}` : field);
+
+/** `/messages/2/role` as `messages[2].role`. */
+function toPath(pointer: string): string {
+  let path = '';
+  for (const part of pointer.split('/').slice(1)) {
+    const name = printable(part.replaceAll('~1', '/').replaceAll('~0', '~'), 64);
+    path = /^\d+$/.test(name) ? `${path}[${name}]` : join(path, name);
+  }
+  return path;
+}
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
+  if (value === null) return 'null';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'string') return `${JSON.stringify(printable(value, 40))}${value.length > 40 ? '…' : ''}`;
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : 'nothing';
+}

@@ -1,0 +1,196 @@
+import { Socket } from 'node:net';
+import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
+import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { DatabaseError } from '#store';
+import { type Trust, answerClientError, GatewayError, toHttpError, parseJson, requestIdOf, asksForTunnel } from '#wire';
+import { LedgerUnavailable } from '#billing';
+import type { LimitsConfig } from '#config';
+import { gatherChunks } from './gather-chunks.ts';
+import { collectMethods } from './methods-of-paths.ts';
+import { answerBeforeTheBody } from './linger.ts';
+import { missingEndpoint } from './missing-endpoint.ts';
+import { refusePipelines } from './refuse-pipelines.ts';
+import { schemaError } from './schema-problem.ts';
+
+export interface ServerOptions {
+  /** Whose X-Forwarded-For counts; default nobody's. */
+  readonly trust?: Trust;
+  readonly limits: LimitsConfig;
+  /** Told of every error that becomes a 5xx, with its cause; not of those of providers, which the log of calls has. */
+  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+}
+
+/**
+ * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error shape
+ * for everything that has no wire of its own.
+ */
+export function createServer({ trust, limits, onError }: ServerOptions): FastifyInstance {
+  const server: FastifyInstance = Fastify({
+    logger: false,
+    ...(trust ? { trustProxy: trust } : {}),
+    bodyLimit: limits.bodyBytesMax,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionTimeout: 0,
+    keepAliveTimeout: 75_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    clientErrorHandler: answerClientError,
+    // Addresses that cannot be routed never reach the hooks and the error handler below.
+    frameworkErrors: (error, request, reply) => {
+      const http = toHttpError(toGatewayError(error));
+      void (reply as FastifyReply)
+        .code(http.status)
+        .headers({ ...http.headers, 'x-request-id': request.id })
+        .send(http.body);
+    },
+    genReqId: (request) => requestIdOf(request.headers),
+    requestIdHeader: false,
+    // Clients whose base address has no /api call the same endpoints.
+    rewriteUrl: ({ url = '/' }) => (url.startsWith('/v1/') ? `/api${url}` : url),
+    exposeHeadRoutes: true,
+    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
+    http: {
+      maxHeaderSize: 32 * 1024,
+      headersTimeout: Math.min(limits.requestTimeoutMs, 20_000),
+      connectionsCheckingInterval: 5_000,
+      shouldUpgradeCallback: (request) => server.server.listenerCount('upgrade') > 0 && asksForTunnel(request),
+    },
+  });
+
+  // Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and booleans.
+  // Schemas are part of the code: a test holds them against their own schema, which takes longer to compile than all of a command's.
+  const common = { strictSchema: false, validateSchema: false, meta: false, verbose: true } as const;
+  const strict = new Ajv({ ...common, coerceTypes: false });
+  const coercing = new Ajv({ ...common, coerceTypes: 'array', useDefaults: true });
+  // At a route's first request: most routes of most processes have none, and compiling all takes most of a start.
+  server.setValidatorCompiler(({ schema, httpPart }) => {
+    let compiled: ValidateFunction | null = null;
+    const validate: ((data: unknown) => boolean) & Partial<Pick<ValidateFunction, 'errors'>> = (data) => {
+      compiled ??= (httpPart === 'body' ? strict : coercing).compile(schema as AnySchema);
+      const valid = compiled(data);
+      validate.errors = compiled.errors ?? null;
+      return valid;
+    };
+    return validate;
+  });
+
+  // The schema of an answer documents it; it takes no field away.
+  server.setSerializerCompiler(() => JSON.stringify);
+
+  server.removeAllContentTypeParsers();
+  const parseBody: FastifyBodyParser<Buffer> = (_request, body, done) => {
+    try {
+      done(null, body.byteLength === 0 ? undefined : parseJson(body, limits));
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, parseBody);
+  server.addContentTypeParser(/^application\/[\w.-]+\+json(;|$)/, { parseAs: 'buffer' }, parseBody);
+
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    done();
+  });
+
+  refusePipelines(server);
+  refuseUnknownRoutes(server);
+  answerBeforeTheBody(server, limits);
+  server.addHook('preParsing', (request, _reply, payload, done) => {
+    done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
+  });
+  // A page that its client does not fetch is not kept for ever: its bytes may be the last that hold an old version. Calls write past this, and see to it themselves.
+  server.addHook('onSend', (request, _reply, payload, done) => {
+    const { socket } = request.raw;
+    // What is asked from inside this process has no socket.
+    if (Buffer.isBuffer(payload) && payload.byteLength > SMALL_PAGE_BYTES && socket instanceof Socket) socket.setTimeout(limits.clientStallMs);
+    done();
+  });
+
+  server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {
+    const known = toGatewayError(error);
+    const http = toHttpError(known);
+    if (http.status >= 500 && http.body.error.type !== 'provider_unavailable')
+      onError(known.code === 'internal' ? error : (known.cause ?? known), request);
+    void reply.code(http.status).headers(http.headers).send(http.body);
+  });
+
+  return server;
+}
+
+/** Answers requests that no route takes, before their bodies are read: nothing would read them. */
+function refuseUnknownRoutes(server: FastifyInstance): void {
+  const methodsOf = collectMethods(server);
+  const refuse = (request: FastifyRequest, reply: FastifyReply) => {
+    const path = request.url.split('?')[0]!;
+    const { methods, refusal } = methodsOf(path);
+    if (methods.length === 0 || methods.includes(request.method)) throw new GatewayError('not_found', missingEndpoint(request.method, path));
+    const allow = methods.join(', ');
+    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
+    const error = new GatewayError('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, {
+      headers: { allow },
+    });
+    if (refusal === null) throw error;
+    const { status, headers, text } = refusal(error);
+    return reply.code(status).headers(headers).type('application/json').send(text);
+  };
+  // After what every answer gets in its head, which hooks of onRequest set.
+  server.addHook('preParsing', async (request, reply, payload) => {
+    if (!request.is404) return payload;
+    return refuse(request, reply);
+  });
+  // What a route itself does not know.
+  server.setNotFoundHandler(refuse);
+}
+
+/** A page up to this fits in what the system keeps for a connection. */
+const SMALL_PAGE_BYTES = 64 * 1024;
+
+/** PostgreSQL's SQLSTATE of a text with U+0000. The embedded engine stores it. */
+const UNSTORABLE_CHARACTER = '22021';
+
+/** Whether nothing can be written to the database until somebody makes room. */
+const isFull = (error: unknown): boolean =>
+  error instanceof DatabaseError ? error.full : error instanceof LedgerUnavailable && error.cause instanceof DatabaseError && error.cause.full;
+const FULL =
+  'The disk of the gateway is full, and no call can be taken: retry later. Whether a call that had begun was charged is told by /api/v1/generation';
+const FULL_RETRY_S = 30;
+
+/** Any thrown value as an error of our vocabulary. What we do not know becomes `internal` and shows nothing of itself. */
+export function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (isFull(error)) return new GatewayError('service_unavailable', FULL, { retryAfterS: FULL_RETRY_S, cause: error });
+  if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
+    return new GatewayError(
+      'service_unavailable',
+      'The ledger is not reachable at the moment: retry shortly. Whether a call that had begun was charged is told by /api/v1/generation',
+      {
+        retryAfterS: 2,
+        cause: error,
+      },
+    );
+  }
+  if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
+    return new GatewayError('invalid_request', 'A text of the request holds the character U+0000, which cannot be stored', { cause: error });
+  }
+  const { code, statusCode, validation, validationContext, message } = (error ?? {}) as Partial<FastifyError>;
+  if (validation) return schemaError(validation, validationContext === 'body' ? 'The body' : 'The address');
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new GatewayError(
+        'payload_too_large',
+        'The request body is larger than this endpoint takes: see limits.chat_body_bytes_max and limits.body_bytes_max',
+        { cause: error },
+      );
+    case 'FST_ERR_BAD_URL':
+      return new GatewayError('invalid_request', 'The address is not valid: it has a percent sign that encodes no character', { cause: error });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_EMPTY_TYPE':
+      return new GatewayError('invalid_request', 'Send the body as JSON with content-type: application/json', { cause: error });
+    default:
+      if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+        return new GatewayError('invalid_request', message ?? 'The request is not valid', { cause: error });
+      }
+      return new GatewayError('internal', 'Internal error', { cause: error });
+  }
+}

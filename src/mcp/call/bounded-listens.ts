@@ -1,0 +1,30 @@
+import { type Answer, errorText, resultText } from '#wire';
+import type { ListenPlaces } from '#gateway';
+import { ERROR, META } from '../wire/revisions.ts';
+import type { StandaloneRun } from './standalone.ts';
+
+/** Answers requests at single services, `subscriptions/listen` in one of the places for that; every other method passes. */
+export function boundedListens(toService: StandaloneRun, places: ListenPlaces): StandaloneRun {
+  return async (service, request, knock, answer, toClient) => {
+    const { id, idText, method } = request.message;
+    if (method !== 'subscriptions/listen') return toService(service, request, knock, answer, toClient);
+    const place = places.take(knock.caller.account);
+    if (place === null) {
+      const { status, message } = places.refusal();
+      return answer.end(errorText(idText, { code: ERROR.server, message }), status);
+    }
+    const within: Answer = {
+      events: (bytes) => answer.events(bytes),
+      end: (...last) => answer.end(...last),
+      close() {
+        if (!place.over.aborted) return answer.close();
+        answer.end(resultText(idText, JSON.stringify({ resultType: 'complete', _meta: { [META.subscriptionId]: id } })), 200);
+      },
+    };
+    try {
+      await toService(service, request, { ...knock, gone: AbortSignal.any([knock.gone, place.over]) }, within, toClient);
+    } finally {
+      place.leave();
+    }
+  };
+}

@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pinned, runFree, type FreeCall, type Pipeline } from '#gateway';
+import type { Reach } from '../sessions/session-ends.ts';
+import type { McpTail } from '../turn/turn.ts';
+
+/** A call that is free by MCP's table and is no request of its client: opening and ending sessions, listening. */
+export type McpFreeCall = Omit<FreeCall, 'primitive'>;
+
+/** Runs one. Resolves with its tail. */
+export async function runFreeCall(
+  pipeline: Pick<Pipeline, 'prepare' | 'run'>,
+  call: McpFreeCall,
+  gone: AbortSignal,
+  onEvents?: (bytes: Uint8Array) => Promise<void>,
+): Promise<McpTail | null> {
+  return (await runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents)) as McpTail | null;
+}
+
+const REACH_MS = 5_000;
+
+/** Free calls that nobody waits for, of accounts that are not there. A server that does not answer in time is left alone, and not taken for broken. */
+export function createReach(pipeline: Pick<Pipeline, 'prepare' | 'run'>): Reach {
+  return async ({ account, offer }, method, talk) => {
+    await runFreeCall(
+      pipeline,
+      {
+        caller: { account, key: null, wallet: null },
+        requestId: method,
+        target: pinned(offer.id),
+        method,
+        timeoutMs: 2 * REACH_MS,
+        // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+        async *converse(_offer, send) {
+          const talking = talk(send);
+          const over = new AbortController();
+          const late = sleep(REACH_MS, undefined, { signal: over.signal }).catch(() => {});
+          try {
+            await Promise.race([talking, late]);
+          } finally {
+            over.abort();
+            talking.catch(() => {});
+          }
+          return { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+        },
+      },
+      new AbortController().signal,
+    );
+  };
+}

@@ -1,0 +1,92 @@
+import { parseMessage, UpstreamFailure } from '#wire';
+import { pinned, type Caller, type Conversation, type Offer, OWN_ACCOUNT, type Pipeline } from '#gateway';
+import type { ListMethod } from '../catalogue/read-page.ts';
+import type { FetchDeps } from '../catalogue/fetch-lists.ts';
+import { runFreeCall } from './free-call.ts';
+import { ERROR, META, MODERN } from '../wire/revisions.ts';
+import type { Servers } from '../servers/servers.ts';
+import { withoutTaskTools } from '../tasks/callable-tools.ts';
+import type { Leg, McpTail, ServerFacts, Turn } from '../turn/turn.ts';
+
+export interface OwnListsOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly servers: Servers;
+  /** Of a modern client. */
+  readonly legs: Readonly<Record<ServerFacts['era'], Leg>>;
+  /** Of this program, told to servers. */
+  readonly version: string;
+}
+
+/**
+ * Some servers list a tool only to a client that it can ask what it needs. What is listed is for all clients: a server refuses the call of one that lacks it.
+ * Nothing is asked of the gateway while it lists, and it answers nothing.
+ */
+const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as const;
+
+/** The gateway asks for itself, on nobody's account. */
+export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
+
+/** What the servers behind the offers are and list, asked by the gateway as a modern client of its own. */
+export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOptions): FetchDeps {
+  const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
+  const run = (offer: Offer, method: string, converse: Conversation['converse'], signal: AbortSignal) =>
+    runFreeCall(pipeline, { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, converse }, signal);
+
+  return {
+    async facts(offer, signal) {
+      let facts: ServerFacts | null = null;
+      // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+      const converse: Conversation['converse'] = async function* ask(at, send) {
+        facts = await servers.facts(at, send);
+        return NOTHING;
+      };
+      await run(offer, 'server/discover', converse, signal);
+      if (facts === null) throw new UpstreamFailure('the server was not reached', { retryable: true, blame: 'provider' });
+      return facts;
+    },
+
+    async list(offer, method, cursor, signal) {
+      const turn = turnOf(method, cursor, offer);
+      let legacy = false;
+      const converse: Conversation['converse'] = async function* ask(at, send, over, detached) {
+        const facts = await servers.facts(at, send);
+        legacy = facts.era === 'legacy';
+        return yield* legs[facts.era](turn, { offer: at, facts, send, detached, signal: over });
+      };
+      const tail = await run(offer, method, converse, signal);
+      const result = tail === null ? null : resultOf(tail, method);
+      return result !== null && method === 'tools/list' && legacy ? withoutTaskTools(result) : result;
+    },
+  };
+
+  function turnOf(method: ListMethod, cursor: string | null, { service }: Offer): Turn {
+    const params = { ...(cursor === null ? {} : { cursor }), _meta: meta };
+    const message = parseMessage(JSON.stringify({ jsonrpc: '2.0', id: `tollgate:${method}`, method, params }));
+    if (message?.kind !== 'request') throw new Error('a request of the gateway is a request');
+    return {
+      message,
+      client: 'modern',
+      caller: OURSELVES,
+      callId: `own-${method}`,
+      service,
+      events: false,
+      capabilities: ASKED,
+      paramHeaders: {},
+      session: null,
+      continued: null,
+      toClient: (text) => text,
+    };
+  }
+}
+
+const NOTHING = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
+
+/** null where the server has no such list. Throws UpstreamFailure where it refuses for another reason. */
+function resultOf({ text }: McpTail, method: string): string | null {
+  const message = parseMessage(text);
+  if (message?.kind !== 'response') throw new UpstreamFailure(`the answer to ${method} is no response`, { retryable: true, blame: 'provider' });
+  if (message.error?.code === ERROR.methodNotFound) return null;
+  const result = message.members.get('result');
+  if (!result) throw new UpstreamFailure(`${method} is refused: ${message.error?.message ?? ''}`, { retryable: true, blame: 'provider' });
+  return text.slice(result.start, result.end);
+}

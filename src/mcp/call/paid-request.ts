@@ -1,0 +1,33 @@
+import type { RequestMessage } from '#wire';
+import { keyedRequest, paidCaller, paymentOf, type Caller, type Payments, type PaymentSlip } from '#gateway';
+import { requestDigest } from '../wire/request-digest.ts';
+
+/** Members of `_meta` by the x402 transport for MCP. */
+export const X402 = { payment: 'x402/payment', response: 'x402/payment-response' } as const;
+
+/** Who makes a request, and the payment that came with it. */
+export interface PaidRequest {
+  readonly caller: Caller;
+  readonly payment: PaymentSlip | null;
+}
+
+/** The request, with what it says to the gateway of paying and repeating it. */
+export interface PaidMeta {
+  readonly message: RequestMessage;
+  readonly payment: unknown;
+  readonly idempotencyKey: string | null;
+}
+
+/**
+ * Takes what a request says of a payment. `target`: what of the gateway it asks. Each round of a call is the same request to a payment, since all of them are one call.
+ * Throws GatewayError `invalid_request`, `service_unavailable`.
+ */
+export type ReadPaid = (caller: Caller, target: string, own: PaidMeta) => Promise<PaidRequest>;
+
+export function createReadPaid(payments: Payments): ReadPaid {
+  return async (caller, target, { message, payment: said, idempotencyKey }) => {
+    if (!payments.open || said === undefined || message.method !== 'tools/call') return { caller, payment: null };
+    const payment = paymentOf(said, `params._meta["${X402.payment}"]`, () => keyedRequest(requestDigest(target, message, false), idempotencyKey));
+    return { caller: await paidCaller(payments, caller, payment), payment };
+  };
+}

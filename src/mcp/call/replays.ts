@@ -1,0 +1,156 @@
+import type { Answer } from '#wire';
+
+/** What was written to clients of legacy sessions, for those whose connection broke: they come back with the id of the last event that they got. */
+export interface Replays {
+  /** An answer that writes to `answer` and can be gone on with. */
+  record(session: string, answer: Answer): Recording;
+  /**
+   * Writes what came after the event, and all that is still to come, to another answer. Resolves when that has ended; false where the event is not
+   * known here.
+   */
+  resume(session: string, lastEventId: string, answer: Answer): Promise<boolean>;
+  /** Bytes that are held. */
+  readonly bytes: number;
+  /** Forgets what ended long ago. Called again and again. */
+  sweep(): void;
+}
+
+export interface Recording extends Answer {
+  /** An event with an id was written: its client may come back, and leaving is not cancelling. */
+  readonly resumable: boolean;
+}
+
+export interface ReplaysOptions {
+  readonly now: () => number;
+  /** Of one answer; a longer one cannot be gone on with. */
+  readonly answerBytesMax?: number;
+  /** Of all answers; the oldest are forgotten first. */
+  readonly bytesMax?: number;
+  /** How long an answer is held that has ended. */
+  readonly keptMs?: number;
+}
+
+interface Piece {
+  /** Of the last event in it; null where none has one. */
+  readonly id: string | null;
+  readonly write: (answer: Answer) => Promise<void> | void;
+}
+
+interface Held {
+  readonly session: string;
+  readonly pieces: Piece[];
+  bytes: number;
+  endedAt: number | null;
+  follower: Follower | null;
+}
+
+/** Another answer that a client came back with. */
+interface Follower {
+  readonly answer: Answer;
+  /** Everything that was given to it is written, in order. */
+  written: Promise<void>;
+  readonly over: () => void;
+}
+
+const MIB = 1024 * 1024;
+/** Other ends of lines than these may stand in data. */
+const ID_LINE = /(?:^|[\r\n])id: ?([^\r\n]*)/g;
+/** Sent at once: what follows is a stream, whatever it was. */
+const RESUMED = Buffer.from(': resumed\n\n');
+
+export function createReplays({ now, answerBytesMax = 4 * MIB, bytesMax = 64 * MIB, keptMs = 60_000 }: ReplaysOptions): Replays {
+  /** In the order in which their first ids were written. */
+  const all = new Set<Held>();
+  let bytes = 0;
+
+  const forget = (held: Held) => {
+    if (!all.delete(held)) return;
+    bytes -= held.bytes;
+    held.pieces.length = 0;
+  };
+
+  function hold(held: Held, piece: Piece, length: number): void {
+    if (!all.has(held)) {
+      // Nothing before the first id can be asked for.
+      if (piece.id === null || held.bytes > 0) return;
+      all.add(held);
+    }
+    held.pieces.push(piece);
+    held.bytes += length;
+    bytes += length;
+    if (held.bytes > answerBytesMax) forget(held);
+    for (const oldest of all) {
+      if (bytes <= bytesMax) break;
+      forget(oldest);
+    }
+  }
+
+  function follow(follower: Follower, piece: Piece): Promise<void> {
+    return (follower.written = follower.written.then(() => piece.write(follower.answer)));
+  }
+
+  return {
+    record(session, answer) {
+      const held: Held = { session, pieces: [], bytes: 0, endedAt: null, follower: null };
+      const finish = (piece: Piece, length: number) => {
+        hold(held, piece, length);
+        held.endedAt = now();
+        void piece.write(answer);
+        if (held.follower) void follow(held.follower, piece).then(held.follower.over);
+      };
+      return {
+        get resumable() {
+          return all.has(held);
+        },
+        async events(chunk) {
+          const piece: Piece = { id: lastIdOf(chunk), write: (to) => to.events(chunk) };
+          hold(held, piece, chunk.byteLength);
+          const followed = held.follower && follow(held.follower, piece);
+          await piece.write(answer);
+          await followed;
+        },
+        end(text, status, headers, eventId) {
+          finish({ id: eventId ?? null, write: (to) => to.end(text, status, headers, eventId) }, text.length);
+        },
+        close() {
+          finish({ id: null, write: (to) => to.close() }, 0);
+        },
+      };
+    },
+
+    async resume(session, lastEventId, answer) {
+      for (const held of all) {
+        if (held.session !== session) continue;
+        const place = held.pieces.findLastIndex(({ id }) => id === lastEventId);
+        if (place === -1) continue;
+        // A client that comes back once more has left its last stream.
+        held.follower?.answer.close();
+        held.follower?.over();
+        const ended = held.endedAt !== null;
+        const { promise: over, resolve } = Promise.withResolvers<void>();
+        const follower: Follower = { answer, written: answer.events(RESUMED), over: resolve };
+        for (const piece of held.pieces.slice(place + 1)) void follow(follower, piece);
+        if (ended) void follower.written.then(resolve);
+        else held.follower = follower;
+        await over;
+        return true;
+      }
+      return false;
+    },
+
+    get bytes() {
+      return bytes;
+    },
+    sweep() {
+      for (const held of all) if (held.endedAt !== null && held.endedAt <= now() - keptMs) forget(held);
+    },
+  };
+}
+
+function lastIdOf(chunk: Uint8Array): string | null {
+  const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString();
+  if (!text.includes('id:')) return null;
+  let last: string | null = null;
+  for (const [, id] of text.matchAll(ID_LINE)) last = id!;
+  return last;
+}

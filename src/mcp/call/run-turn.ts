@@ -1,0 +1,43 @@
+import type { Answer } from '#wire';
+import { newCallId } from '#gateway';
+import type { AnswerCall } from './answer-call.ts';
+import { turnCall, type TurnCall, type TurnCallDeps } from './turn-call.ts';
+import type { McpTail, Turn } from '../turn/turn.ts';
+
+export interface RunTurnDeps extends TurnCallDeps {
+  readonly answerCall: AnswerCall;
+}
+
+/** What the door knows of a request beside the turn. */
+export interface TurnRequest extends TurnCall {
+  readonly turn: Omit<Turn, 'callId'>;
+  /** null without one. */
+  readonly idempotencyKey: string | null;
+}
+
+export type RunTurn = (request: TurnRequest, answer: Answer, gone: AbortSignal) => Promise<void>;
+
+/** Takes one request to a server through the pipeline and writes its answer. Never throws: what goes wrong is the answer. */
+export function createRunTurn({ answerCall, ...deps }: RunTurnDeps): RunTurn {
+  return (request, answer, gone) => {
+    const turn: Turn = { ...request.turn, callId: newCallId() };
+    const { message, client, caller, callId, continued, service } = turn;
+    const { rule, idempotencyKey, payment = null, target } = request;
+    const asked = {
+      message,
+      client,
+      caller,
+      callId,
+      continued,
+      service,
+      free: rule.billing === 'free',
+      idempotencyKey,
+      payment,
+      target,
+      request: () => turnCall(deps, request, turn),
+      events: (bytes: Uint8Array) => bytes,
+      response: (tail: unknown) => tail as McpTail | null,
+    };
+    return answerCall(asked, answer, gone);
+  };
+}

@@ -1,0 +1,158 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Answer, errorText, GatewayError, isObject, type JsonObject, parseMessage, type RequestMessage, type Seals } from '#wire';
+import type { Config } from '#config';
+import { type Caller, type CostCap, lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey, refuseCapBeside } from '#gateway';
+import { OURS } from '../wire/acted-on.ts';
+import { withoutMeta } from '../wire/meta.ts';
+import { withoutTaskParam } from '../tasks/task-param.ts';
+import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from '../wire/revisions.ts';
+import { type ReadPaid, X402 } from './paid-request.ts';
+import type { RunTurn, TurnRequest } from './run-turn.ts';
+import type { Continued } from '../turn/turn.ts';
+
+/** The HTTP side of a request. */
+export interface Knock {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Of the aggregate: the services that its address names; null is all. */
+  readonly selection: string | null;
+  /** Aborts when the client leaves. */
+  readonly gone: AbortSignal;
+}
+
+/** A request that stands alone, with what it needs of its client. */
+export interface Standalone {
+  readonly client: 'modern' | 'bare';
+  readonly message: RequestMessage;
+  readonly capabilities: JsonObject;
+  readonly events: boolean;
+  /** Made of another one, so that its headers say nothing of its arguments. */
+  readonly unwrapped?: boolean;
+}
+
+export interface StandaloneDeps {
+  readonly runTurn: RunTurn;
+  readonly readPaid: ReadPaid;
+  readonly seals: Seals;
+  readonly receipts: Config['billing']['receipts'];
+}
+
+/** Answers a request at one service. `toClient` changes what comes back; default nothing. */
+export type StandaloneRun = (
+  service: string,
+  request: Standalone,
+  knock: Knock,
+  answer: Answer,
+  toClient?: (text: string) => string,
+) => Promise<void>;
+
+/** Answers requests that stand alone, modern or bare, to one service. */
+export function createStandalone({ runTurn, readPaid, seals, receipts }: StandaloneDeps): StandaloneRun {
+  return async (service, { client, message: asked, capabilities, events, unwrapped = false }, knock, answer, toClient = AS_IT_IS) => {
+    const { headers, requestId, gone } = knock;
+    if (client === 'bare' && asked.method === 'ping') return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
+    const own = ownMeta(asked, headers, receipts);
+    const { caller, payment } = await readPaid(knock.caller, service, own);
+    const continued = openState(seals, caller, asked);
+    if (continued === 'unknown') {
+      const text = 'requestState is not one that this gateway gave to this account, or it has expired: make the request again from its beginning';
+      return answer.end(errorText(asked.idText, { code: ERROR.invalidParams, message: text }), modernStatusOf(ERROR.invalidParams));
+    }
+    await runTurn(
+      {
+        turn: {
+          message: own.message,
+          client,
+          caller,
+          service,
+          events,
+          capabilities,
+          paramHeaders: unwrapped ? null : paramHeaders(headers),
+          session: null,
+          continued,
+          toClient,
+        },
+        rule: ruleOf(client, asked.method),
+        requestId,
+        traceparent: traceOf(headers, asked),
+        wantsReceipt: own.wantsReceipt,
+        cap: own.cap,
+        idempotencyKey: own.idempotencyKey,
+        payment,
+        target: service,
+      },
+      answer,
+      gone,
+    );
+  };
+}
+
+const AS_IT_IS = (text: string) => text;
+
+function ruleOf(client: Standalone['client'], method: string): MethodRule {
+  const rule = (client === 'modern' ? MODERN_METHODS : LEGACY_METHODS)[method];
+  if (!rule) throw new Error(`${method} was let in and is in no table`);
+  return rule;
+}
+
+/** What a request says to the gateway itself. */
+export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
+  /** The most that a call of a tool may cost; null without a bound, and for what is free. */
+  readonly cap: CostCap | null;
+  readonly message: RequestMessage;
+  /** As it came; undefined without one. */
+  readonly payment: unknown;
+}
+
+/** What a request says to the gateway itself, and the request without it. Throws GatewayError `invalid_request`. */
+export function ownMeta(asked: RequestMessage, headers: IncomingHttpHeaders, receipts: Config['billing']['receipts']): OwnMeta {
+  const meta = isObject(asked.params?.['_meta']) ? asked.params['_meta'] : null;
+  const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
+  const receipt = headers['x-receipt'];
+  const there = meta !== null && OURS.some((name) => Object.hasOwn(meta, name));
+  const meant = withoutTaskParam(asked);
+  const message = there ? parseMessage(withoutMeta(meant.text, OURS)) : meant;
+  if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
+  return {
+    message,
+    cap: asked.method === 'tools/call' ? capOf(asked, meta, headers) : null,
+    wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,
+    idempotencyKey: key === undefined ? null : parseIdempotencyKey(key),
+    payment: meta?.[X402.payment],
+  };
+}
+
+function capOf({ params = {} }: RequestMessage, meta: JsonObject | null, headers: IncomingHttpHeaders): CostCap | null {
+  refuseCapBeside(params, 'params._meta');
+  return lowestCap([
+    [MAX_COST_META, meta?.[MAX_COST_META]],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
+}
+
+/** The state that a request goes on with; null for one that begins. */
+function openState(seals: Seals, { account }: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
+  const state = params?.['requestState'];
+  if (state === undefined) return null;
+  const opened = typeof state === 'string' ? seals.open(account, state) : null;
+  return opened === null ? 'unknown' : (opened as Continued);
+}
+
+const PARAM = 'mcp-param-';
+
+export function paramHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name in headers) {
+    const value = name.startsWith(PARAM) ? headers[name] : undefined;
+    if (typeof value === 'string') found[name] = value;
+  }
+  return found;
+}
+
+/** The trace that a request belongs to: MCP carries it in `_meta`, HTTP in a header. */
+export function traceOf(headers: IncomingHttpHeaders, { params }: RequestMessage): string | null {
+  const meta = isObject(params?.['_meta']) ? params['_meta']['traceparent'] : undefined;
+  const trace = typeof meta === 'string' ? meta : headers['traceparent'];
+  return typeof trace === 'string' ? trace : null;
+}

@@ -1,0 +1,85 @@
+import { createEventReader, type ErrorCode, type JsonObject, parseMessage, type SseEvent, UpstreamFailure } from '#wire';
+import { type Conversation, encodePartsEvent, type PartsEnd, type PartsEvent, type ReplyEnd } from '#gateway';
+import { ERROR } from '../../wire/revisions.ts';
+import type { McpTail } from '../../turn/turn.ts';
+import { failureText, resultParts } from './result-parts.ts';
+
+export interface PartsConversationOptions {
+  /** The token that progress of the call comes under. */
+  readonly progressToken: string;
+  /** Longest event of a server. */
+  readonly bytesMax: number;
+  /** What the asker is told whom the tool asks for more. */
+  readonly askedForInput: string;
+}
+
+/** The conversation of a `tools/call`, in parts: its data frames hold PartsEvents, the tail of its end is a PartsEnd. */
+export function partsConversation(talk: Conversation, options: PartsConversationOptions): Conversation {
+  return {
+    begin: (call) => talk.begin?.(call),
+    async *converse(offer, send, signal, detached) {
+      const said = talk.converse(offer, send, signal, detached);
+      const reader = createEventReader({ bytesMax: options.bytesMax });
+      let over = false;
+      try {
+        for (;;) {
+          const { done, value } = await said.next();
+          if (done) {
+            over = true;
+            const { events, end } = ending(value, options);
+            for (const event of events) yield encodePartsEvent(event);
+            return end;
+          }
+          const heard = reader.push(value).flatMap((event) => progress(event, options.progressToken));
+          if (heard.length > 0) yield Buffer.concat(heard.map(encodePartsEvent));
+        }
+      } finally {
+        if (!over) await said.return(NO_END);
+      }
+    },
+  };
+}
+
+/** What a conversation that is broken off returns; nobody reads it. */
+const NO_END: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+
+const PROGRESS_CHARS_MAX = 1_000;
+
+function progress({ data }: SseEvent, token: string): readonly PartsEvent[] {
+  const message = data === '' ? null : parseMessage(data);
+  if (message?.kind !== 'notification' || message.method !== 'notifications/progress' || message.params?.['progressToken'] !== token) return [];
+  const { message: said, progress: at, total } = message.params;
+  if (typeof said === 'string' && said !== '') return [{ type: 'progress', text: said.slice(0, PROGRESS_CHARS_MAX) }];
+  return [{ type: 'progress', text: typeof at === 'number' && typeof total === 'number' ? `${at}/${total}` : null }];
+}
+
+interface Ending {
+  readonly events: readonly PartsEvent[];
+  readonly end: ReplyEnd;
+}
+
+function ending(end: ReplyEnd, { askedForInput }: PartsConversationOptions): Ending {
+  const tail = end.tail as McpTail | null;
+  const response = tail === null ? null : parseMessage(tail.text);
+  if (response?.kind !== 'response')
+    throw new UpstreamFailure('the provider ended its answer without a response', { retryable: false, blame: 'provider' });
+  const { result, error } = response;
+  if (error !== undefined) return failed(end, error.message, error.code === ERROR.invalidParams ? 'unprocessable' : 'provider_unavailable');
+  const said = result as JsonObject;
+  // Nobody comes back with an answer: the lock is given back at once.
+  if (end.outcome === 'pending') return failed(end, askedForInput);
+  if (end.outcome === 'free') return failed(end, failureText(said));
+  if (end.outcome === 'cut') return { events: [], end: { ...end, tail: toEnd(end, 'cut', failureText(said)) } };
+  const events = resultParts(said).map((part): PartsEvent => ({ type: 'part', part }));
+  return { events, end: { ...end, tail: toEnd(end, 'stop', null) } };
+}
+
+/** By default what whoever asked can mend, or has to do without: a tool says of itself why it failed. */
+function failed(end: ReplyEnd, error: string, errorCode: ErrorCode = 'unprocessable'): Ending {
+  return { events: [], end: { ...end, outcome: 'free', tail: { ...toEnd(end, 'failed', error), errorCode } } };
+}
+
+function toEnd({ usage }: ReplyEnd, finish: PartsEnd['finish'], error: string | null): PartsEnd {
+  const promptTokens = Number(usage?.prompt ?? 0n);
+  return { finish, error, taskId: null, contextId: null, promptTokens, completionTokens: Number(usage?.completion ?? 0n) };
+}

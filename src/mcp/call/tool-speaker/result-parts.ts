@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isObject, type JsonObject } from '#wire';
+import type { FilePart, Part } from '#gateway';
+
+/**
+ * What the result of a `tools/call` says, in parts: texts, the structured content where no text says the same, files for what is binary or linked. What
+ * is of a kind that is not known here is data.
+ */
+export function resultParts({ content, structuredContent }: JsonObject): readonly Part[] {
+  const parts = (Array.isArray(content) ? content : []).flatMap(partsOf);
+  if (structuredContent === undefined || parts.some((part) => part.kind === 'text' && says(part.text, structuredContent))) return parts;
+  return [...parts, { kind: 'data', data: structuredContent }];
+}
+
+/** The texts of a result that failed, as one. */
+export function failureText(result: JsonObject): string {
+  const parts = resultParts(result);
+  const texts = parts.flatMap((part) => (part.kind === 'text' && part.text !== '' ? [part.text] : []));
+  const data = parts.find((part) => part.kind === 'data');
+  if (texts.length === 0) return data === undefined ? 'The tool failed, and did not say why' : JSON.stringify(data.data);
+  return texts.join('\n');
+}
+
+function partsOf(item: unknown): readonly Part[] {
+  if (!isObject(item)) return [];
+  const { type, text, data, uri, resource } = item;
+  switch (type) {
+    case 'text':
+      return typeof text === 'string' ? [{ kind: 'text', text }] : [];
+    case 'image':
+    case 'audio':
+      return typeof data === 'string' ? [file(item, { bytes: data })] : [];
+    case 'resource_link':
+      return typeof uri === 'string' ? [file(item, { url: uri })] : [];
+    case 'resource':
+      return isObject(resource) ? embedded(resource) : [];
+    default:
+      return [{ kind: 'data', data: item }];
+  }
+}
+
+function embedded(resource: JsonObject): readonly Part[] {
+  const { text, blob, uri } = resource;
+  if (typeof text === 'string') return [{ kind: 'text', text }];
+  if (typeof blob !== 'string') return [];
+  return [file({ ...resource, name: nameOf(uri) }, { bytes: blob })];
+}
+
+/** The last piece of a URI's path. */
+function nameOf(uri: unknown): string | null {
+  const path = typeof uri === 'string' ? uri.split(/[?#]/, 1)[0]! : '';
+  return path.slice(path.lastIndexOf('/') + 1) || null;
+}
+
+function file({ mimeType, name }: JsonObject, { url = null, bytes = null }: Partial<Pick<FilePart, 'url' | 'bytes'>>): FilePart {
+  return { kind: 'file', mediaType: typeof mimeType === 'string' ? mimeType : null, name: typeof name === 'string' ? name : null, url, bytes };
+}
+
+function says(text: string, value: unknown): boolean {
+  if (!/^\s*[[{"\dtfn-]/.test(text)) return false;
+  try {
+    return isDeepStrictEqual(JSON.parse(text), value);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,93 @@
+import { elementsOf, errorText, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
+import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd } from '#gateway';
+import { heldToMeasure, TASK, tooLargeEnd } from '../turn/ending.ts';
+import { paramHeaderFault } from '../wire/param-headers.ts';
+import { ERROR, modernStatusOf } from '../wire/revisions.ts';
+import type { Servers } from '../servers/servers.ts';
+import { broken } from '../tasks/ask-server.ts';
+import { withoutTaskTools } from '../tasks/callable-tools.ts';
+import { declaresTasks } from '../tasks/extension.ts';
+import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
+import type { Leg, McpTail, ServerFacts, Turn } from '../turn/turn.ts';
+
+export interface TurnConversationDeps {
+  readonly keepTask: KeepTaskDeps;
+  readonly servers: Servers;
+  readonly legs: Readonly<Record<'modern' | 'legacy' | 'bare', Readonly<Record<ServerFacts['era'], Leg>>>>;
+  /** Input schema of a tool; null where it is not known. */
+  readonly schemaOf: (offer: Offer, tool: string) => unknown;
+  /** Puts prices and pins into the result of a `tools/list`. */
+  readonly decorate: (result: string, offer: Offer, turn: Turn) => string;
+}
+
+/** The native side of a turn's call: asks the server what it is, and takes the leg for it. Its end has a McpTail. */
+export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: keeping }: TurnConversationDeps, turn: Turn): Conversation {
+  let call: Call | null = null;
+  return {
+    begin(prepared) {
+      call = prepared;
+    },
+    async *converse(offer, send, signal, detached) {
+      const { message, client } = turn;
+      if (client === 'modern' && turn.paramHeaders !== null && message.method === 'tools/call') {
+        const fault = paramHeaderFault(schemaOf(offer, String(message.params?.['name'])), message.params?.['arguments'], turn.paramHeaders);
+        if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
+      }
+      if (client === 'modern' && message.method === 'tools/call' && declaresTasks(turn.capabilities)) await keeping.tasks.admit(turn.caller.account);
+      const facts = await servers.facts(offer, send, signal, turn.session?.era);
+      let end: ReplyEnd;
+      const beganAt = performance.now();
+      const askedAt = turn.continued?.askedAt ?? call!.startedAt;
+      try {
+        end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal, askedAt });
+        if (message.method === 'tools/call' && end.finishReason === TASK) {
+          if (client !== 'modern' || facts.era !== 'modern' || !declaresTasks(turn.capabilities))
+            throw broken('it answered with a task, though the request did not say that tasks are taken', null);
+          return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
+        }
+        end = heldToMeasure(end, turn, offer, call!.startedAt - askedAt + performance.now() - beganAt);
+      } catch (error) {
+        if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
+          return tooLargeEnd(turn, offer, error, performance.now() - beganAt);
+        throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
+      }
+      if (message.method !== 'tools/list') return end;
+      const tasks = client === 'modern' && facts.era === 'modern';
+      return decorated(end, (result) => decorate(tasks ? result : withoutTaskTools(result), offer, turn));
+    },
+  };
+}
+
+/** What a leg could not read is its server's failure. */
+function readable(error: unknown): unknown {
+  if (!(error instanceof RawJsonError)) return error;
+  return new UpstreamFailure(`the provider's answer is no MCP: ${error.message}`, { retryable: false, blame: 'provider', cause: error });
+}
+
+/** An error that the gateway itself gives in the middle of a call. */
+function refusal({ message }: Turn, code: number, text: string): ReplyEnd {
+  const tail: McpTail = { text: errorText(message.idText, { code, message: text }), status: modernStatusOf(code) };
+  return { usage: null, outcome: 'free', estimated: false, finishReason: `error ${code}`, flags: [], tail };
+}
+
+function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd {
+  const tail = end.tail as McpTail | null;
+  const result = tail === null ? undefined : membersOf(tail.text).get('result');
+  if (!tail || !result) return end;
+  const given = tail.text.slice(result.start, result.end);
+  checkList(given);
+  return { ...end, tail: { ...tail, text: splice(tail.text, [{ ...result, text: change(given) }]) } };
+}
+
+/** What cannot be read is not passed on, as a server could say in it that its tools cost something else. Throws UpstreamFailure. */
+function checkList(result: string): void {
+  try {
+    const tools = membersOf(result).get('tools');
+    if (!tools || result[tools.start] !== '[' || elementsOf(result, tools.start, TOOLS_MAX + 1).length <= TOOLS_MAX) return;
+  } catch (error) {
+    throw readable(error);
+  }
+  throw new UpstreamFailure(`it lists more than ${TOOLS_MAX} tools at once`, { retryable: false, blame: 'provider' });
+}
+
+const TOOLS_MAX = 10_000;

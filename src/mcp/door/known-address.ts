@@ -1,0 +1,34 @@
+import { GatewayError, printable } from '#wire';
+import { type Catalog, nearestHint, type Pipeline, type Speakers } from '#gateway';
+import { fullName, SPOKEN, WORD } from '../own/front/spoken.ts';
+
+export interface KnownAddressDeps {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
+  readonly pipeline: Pick<Pipeline, 'lookUp'>;
+  readonly speakers: () => Partial<Speakers>;
+}
+
+/** Names of a kind that a wrong one is compared with. */
+const NEAR_MAX = 1_000;
+
+/** Rejects with GatewayError `not_found` and the nearest names where an address is of no tool service, here or at another gateway. */
+export function createKnownAddress({ catalog, pipeline, speakers }: KnownAddressDeps): (service: string) => Promise<void> {
+  function* names(): Generator<string> {
+    yield* new Set(catalog.offers('tool').map(({ service }) => service));
+    for (const kind of SPOKEN) for (const { name } of speakers()[kind]?.list(NEAR_MAX) ?? []) yield fullName(kind, name);
+  }
+
+  return async (service) => {
+    const known = pipeline.lookUp(service, 'tool');
+    if (known !== null) await known;
+    try {
+      catalog.resolve(service, 'tool');
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'not_found') throw error;
+      const kind = SPOKEN.find((one) => service.startsWith(`${one}/`));
+      const word = kind === undefined ? 'Service' : WORD[kind].replace(/^./, (letter) => letter.toUpperCase());
+      const hint = nearestHint(service, names());
+      throw new GatewayError('not_found', `${word} not found: ${printable(service)}${hint === '' ? '' : `. ${hint}`}`);
+    }
+  };
+}

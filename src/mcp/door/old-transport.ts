@@ -1,0 +1,24 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { errorText } from '#wire';
+import { ERROR } from '../wire/revisions.ts';
+
+const SSE_ADDRESS =
+  'There is no HTTP+SSE here, the transport of MCP 2024-11-05: connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
+
+/** `/sse`, where clients of the old transport are pointed by habit: tells everybody where to go instead, with 404. Register it where `/mcp` is. */
+export const oldTransport: FastifyPluginAsync = async (app) => {
+  app.route({
+    method: ['GET', 'POST'],
+    url: '/sse',
+    schema: { hide: true },
+    exposeHeadRoute: false,
+    // Whatever body comes with it.
+    onRequest: async (_request, reply) => {
+      await reply
+        .code(404)
+        .type('application/json')
+        .send(errorText('null', { code: ERROR.server, message: SSE_ADDRESS }));
+    },
+    handler: () => {},
+  });
+};

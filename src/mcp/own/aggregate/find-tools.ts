@@ -1,0 +1,96 @@
+import { isObject, membersOf } from '#wire';
+import { viewDefinition, viewToolCallPrice } from '#gateway';
+import type { FoundTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import { fullName, WORD } from '../front/spoken.ts';
+import { admitsIn, type SpokenEntry, type SpokenSearch } from '../front/spoken-search.ts';
+import { ASK, FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
+import type { Scope } from './scope.ts';
+import type { Tables } from './tables.ts';
+
+/** Characters of all tools in an answer: a model has to read them. The first is there however long it is. */
+const ANSWER_MAX = 128 * 1024;
+
+/** Members of a `tools/call` result, JSON text each. */
+export type ToolResult = Readonly<Record<string, string>>;
+
+/** The result of a call of `find_tools`. Arguments that do not fit are told as the tool's error, which a model can mend. */
+export function findTools(
+  args: unknown,
+  scope: Scope,
+  deps: { readonly catalogue: Pick<ToolCatalogue, 'find' | 'service'>; readonly tables: Tables; readonly spoken: SpokenSearch },
+): ToolResult {
+  const { query, limit = FIND_LIMIT.fallback, services } = isObject(args) ? args : {};
+  if (typeof query !== 'string' || query.length > QUERY_MAX) return failed(`query must be a string of at most ${QUERY_MAX} characters`);
+  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > FIND_LIMIT.max)
+    return failed(`limit must be an integer from 1 to ${FIND_LIMIT.max}`);
+  if (services !== undefined && services !== null && !(Array.isArray(services) && services.every((name) => typeof name === 'string')))
+    return failed('services must be a list of names of services');
+
+  const among = services ? new Set(services as readonly string[]) : null;
+  const wanted = among ? scope.services.filter((name) => among.has(name)) : scope.services;
+  const found = query.trim() === '' ? listed(wanted, limit, deps.catalogue) : deps.catalogue.find(query, { limit, services: wanted });
+  const tools: string[] = [];
+  let characters = 0;
+  for (const one of found) {
+    const text = render(one, deps.tables);
+    if (tools.length > 0 && characters + text.length > ANSWER_MAX) break;
+    tools.push(text);
+    characters += text.length;
+  }
+  const searched = wanted.reduce((sum, service) => sum + (deps.catalogue.service(service)?.tools.size ?? 0), 0);
+  const admits = admitsIn(scope);
+  const asked: string[] = [];
+  for (const kind of deps.spoken.kinds(admits)) {
+    const entries = deps.spoken.find(kind, query, limit, (entry) => admits(entry) && (!among || among.has(fullName(kind, entry.name))));
+    const texts: string[] = [];
+    for (const entry of entries) {
+      const text = renderSpoken(entry, deps.spoken);
+      if (characters + text.length > ANSWER_MAX) break;
+      texts.push(text);
+      characters += text.length;
+    }
+    asked.push(`,"${WORD[kind]}s":[${texts.join()}]`);
+  }
+  return toResult(`{"tools":[${tools.join()}],"searched":${searched}${asked.join('')}}`, false);
+}
+
+/** An agent or a model, with the call that asks it. */
+function renderSpoken(entry: SpokenEntry, spoken: SpokenSearch): string {
+  const { kind, name, displayName, description } = entry;
+  const call = { name: ASK[kind], arguments: { [WORD[kind]]: name } };
+  return JSON.stringify({ [WORD[kind]]: name, title: displayName, description, price: spoken.price(entry), call });
+}
+
+/** The first tools of services, by their names. */
+function listed(services: readonly string[], limit: number, catalogue: Pick<ToolCatalogue, 'service'>): readonly FoundTool[] {
+  const found: FoundTool[] = [];
+  for (const service of services) {
+    if (found.length >= limit) break;
+    const tools = catalogue.service(service)?.tools;
+    for (const name of [...(tools?.keys() ?? [])].sort().slice(0, limit - found.length)) found.push({ service, ...tools!.get(name)! });
+  }
+  return found;
+}
+
+function render({ service, tool, offer }: FoundTool, tables: Tables): string {
+  const { listing, toolNames } = tables.of(service)!;
+  const members = membersOf(tool.text);
+  const raw = (key: string) => {
+    const member = members.get(key);
+    return member ? `,"${key}":${tool.text.slice(member.start, member.end)}` : '';
+  };
+  const price = JSON.stringify(viewToolCallPrice(offer, tool.name, listing.offers));
+  const definition = JSON.stringify(viewDefinition(tool.definition));
+  const name = JSON.stringify(toolNames.get(tool.name));
+  return `{"name":${name},"service":${JSON.stringify(service)}${['title', 'description', 'inputSchema'].map(raw).join('')},"price":${price},"definition":${definition}}`;
+}
+
+const failed = (why: string) => toResult(JSON.stringify({ error: why }), true);
+
+function toResult(structured: string, isError: boolean): ToolResult {
+  const text = isError ? (JSON.parse(structured) as { readonly error: string }).error : structured;
+  return {
+    content: JSON.stringify([{ type: 'text', text }]),
+    ...(isError ? { isError: 'true' } : { structuredContent: structured }),
+  };
+}

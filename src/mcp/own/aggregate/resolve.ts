@@ -1,0 +1,150 @@
+import { isObject, type JsonRpcError, type Member, membersOf, printable, RawJsonError, type RequestMessage, splice, withMembers } from '#wire';
+import { nearestNames } from '#gateway';
+import { ERROR } from '../../wire/revisions.ts';
+import { splitName } from './names.ts';
+import type { Spoken } from '../front/spoken.ts';
+import { ASK, askedBy, OWN } from './own-tools.ts';
+import type { Scope } from './scope.ts';
+import type { ServiceTable, Tables } from './tables.ts';
+import { splitUri } from './uris.ts';
+
+/** Where a request of the aggregate goes. */
+export type Resolution =
+  /** To a service: `text` is the message with the names that its server knows, everything else as it came. */
+  | { readonly kind: 'service'; readonly service: string; readonly text: string }
+  /** The gateway answers `find_tools` itself. */
+  | { readonly kind: 'find'; readonly arguments: unknown }
+  /** An agent or a model is asked, which the arguments name. */
+  | { readonly kind: 'ask'; readonly of: Spoken; readonly arguments: unknown }
+  | { readonly kind: 'refused'; readonly error: JsonRpcError };
+
+/** What there is at an address. */
+export interface Here {
+  readonly scope: Scope;
+  readonly tables: Tables;
+  /** The kinds that can be asked, looked for only where that matters. */
+  readonly asks: () => readonly Spoken[];
+}
+
+/** Takes a request apart that names a tool, a prompt or a resource of the aggregate. Other methods belong to no one service and are refused. */
+export function resolveRequest(message: RequestMessage, here: Here): Resolution {
+  try {
+    switch (message.method) {
+      case 'tools/call':
+        return message.params?.['name'] === OWN.call ? resolveWrapped(message, here) : resolveTool(message, here);
+      case 'prompts/get':
+        return resolveNamed(message, 'prompts', message.params?.['name'], here, (name) => setParam(message, 'name', name));
+      case 'resources/read':
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+        return resolveUri(message.params?.['uri'], here, (uri) => setParam(message, 'uri', uri));
+      case 'completion/complete':
+        return resolveCompletion(message, here);
+      default:
+        return refused(ERROR.methodNotFound, `${printable(message.method)} is not for one service of several`);
+    }
+  } catch (error) {
+    // What the gateway reads is what the server must read.
+    if (error instanceof RawJsonError) return refused(ERROR.invalidParams, 'A key of the request stands twice in one object');
+    throw error;
+  }
+}
+
+function resolveTool(message: RequestMessage, here: Here): Resolution {
+  const name = message.params?.['name'];
+  return (
+    resolveOwn(name, message.params?.['arguments'], here.asks) ?? resolveNamed(message, 'tools', name, here, (own) => setParam(message, 'name', own))
+  );
+}
+
+/** A tool of the gateway's own; null for the name of another. */
+function resolveOwn(name: unknown, given: unknown, asks: Here['asks']): Resolution | null {
+  if (name === OWN.find) return { kind: 'find', arguments: given };
+  const of = askedBy(name);
+  return of !== null && asks().includes(of) ? { kind: 'ask', of, arguments: given } : null;
+}
+
+/** `call_tool`: its arguments are the name and the arguments of the tool. */
+function resolveWrapped(message: RequestMessage, here: Here): Resolution {
+  const wrapped = message.params?.['arguments'];
+  const params = paramsOf(message);
+  if (!isObject(wrapped)) return refused(ERROR.invalidParams, `${OWN.call} needs the name of a tool and its arguments`);
+  const inner = membersOf(message.text, membersOf(message.text, params.start).get('arguments')!.start).get('arguments');
+  const { name, arguments: given } = wrapped;
+  if (given !== undefined && !isObject(given)) return refused(ERROR.invalidParams, 'The arguments for the tool must be an object');
+  const own = resolveOwn(name, given, here.asks);
+  if (own) return own;
+  const rawArguments = inner ? message.text.slice(inner.start, inner.end) : null;
+  return resolveNamed(message, 'tools', name, here, (its) =>
+    splice(message.text, [withMembers(message.text, params, { name: JSON.stringify(its), arguments: rawArguments })]),
+  );
+}
+
+function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: unknown, here: Here, rewrite: (own: string) => string): Resolution {
+  if (typeof name !== 'string')
+    return refused(
+      ERROR.invalidParams,
+      `params.name must be the name of a ${kind === 'tools' ? 'tool' : 'prompt'}: ${kind}/list shows those that there are`,
+      {
+        param: 'params.name',
+      },
+    );
+  const prefix = splitName(name)?.prefix;
+  // A slug may stand in front too. No slug is another service's prefix: it has `-` and no `_`, or is the same word.
+  const table = prefix === undefined ? null : tableOf(here.tables.prefixed(prefix) ?? here.tables.service(prefix), here);
+  const own = table && ownName(table, kind, name);
+  if (table && own !== null && own !== undefined) return { kind: 'service', service: table.service, text: rewrite(own) };
+  const nearest = nearestNames(name, candidates(table, kind, here));
+  const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : ` ${kind}/list shows those that there are`;
+  return refused(ERROR.invalidParams, `There is no ${kind === 'tools' ? 'tool' : 'prompt'} ${printable(name)} here.${hint}`, { nearest });
+}
+
+/**
+ * What the service calls it; null where it has nothing of the name. The service's own name of it, behind `__`, is taken where it is listed by another:
+ * clients have stored such names. A service that could not be asked yet may have it.
+ */
+function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
+  const found = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;
+  if (found !== undefined) return found;
+  const { rest } = splitName(exposed)!;
+  const listed = kind === 'tools' ? listing.tools.has(rest) : listing.prompts.some(({ key }) => key === rest);
+  const complete = listing.listings.every((one) => one !== null && !one.truncated);
+  return listed || !complete ? rest : null;
+}
+
+function* candidates(first: ServiceTable | null, kind: 'tools' | 'prompts', { scope, tables, asks }: Here): Generator<string> {
+  if (first) yield* first[kind].keys();
+  for (const service of scope.services) if (service !== first?.service) yield* tables.of(service)?.[kind].keys() ?? [];
+  if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((of) => ASK[of])];
+}
+
+function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => string): Resolution {
+  if (typeof exposed !== 'string') return refused(ERROR.invalidParams, 'The request needs a uri');
+  const split = splitUri(exposed);
+  const table = split && tableOf(here.tables.service(split.slug), here);
+  if (!split || !table) return refused(ERROR.invalidParams, `There is no resource ${printable(exposed)} here`);
+  return { kind: 'service', service: table.service, text: rewrite(split.uri) };
+}
+
+function resolveCompletion(message: RequestMessage, here: Here): Resolution {
+  const ref = message.params?.['ref'];
+  if (!isObject(ref)) return refused(ERROR.invalidParams, 'completion/complete needs a ref');
+  const place = membersOf(message.text, paramsOf(message).start).get('ref')!;
+  const setRef = (key: string) => (value: string) => splice(message.text, [withMembers(message.text, place, { [key]: JSON.stringify(value) })]);
+  if (ref['type'] === 'ref/prompt') return resolveNamed(message, 'prompts', ref['name'], here, setRef('name'));
+  return resolveUri(ref['uri'], here, setRef('uri'));
+}
+
+function tableOf(service: string | null, { scope, tables }: Here): ServiceTable | null {
+  return service !== null && scope.includes(service) ? tables.of(service) : null;
+}
+
+const paramsOf = ({ members }: RequestMessage): Member => members.get('params')!;
+
+function setParam(message: RequestMessage, key: string, value: string): string {
+  return splice(message.text, [withMembers(message.text, paramsOf(message), { [key]: JSON.stringify(value) })]);
+}
+
+function refused(code: number, text: string, data?: unknown): Resolution {
+  return { kind: 'refused', error: { code, message: text, ...(data === undefined ? {} : { data }) } };
+}

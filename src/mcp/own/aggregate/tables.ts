@@ -1,0 +1,118 @@
+import type { ListedItem } from '../../catalogue/listing.ts';
+import type { ServiceListing, ServiceTool } from '../../catalogue/merge-listings.ts';
+import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import { exposedNames, prefixOf } from './names.ts';
+import { distinct, type NameOf, type OnShared, slugOf } from './slugs.ts';
+import { exposeUri } from './uris.ts';
+
+/** What a service has, by what it is called in the aggregate, each in the order of those names. */
+export interface ServiceTable {
+  readonly service: string;
+  /** Of its URIs. */
+  readonly slug: string;
+  /** Of the names of its tools and prompts. */
+  readonly prefix: string;
+  readonly listing: ServiceListing;
+  readonly tools: ReadonlyMap<string, ServiceTool>;
+  readonly prompts: ReadonlyMap<string, ListedItem>;
+  readonly resources: ReadonlyMap<string, ListedItem>;
+  readonly resourceTemplates: ReadonlyMap<string, ListedItem>;
+  /** Exposed names of tools by their own. */
+  readonly toolNames: ReadonlyMap<string, string>;
+}
+
+export interface Tables {
+  /** null where there is no such service. */
+  of(service: string): ServiceTable | null;
+  /** A service that is gone keeps its slug. */
+  slug(service: string): string;
+  /** The service of a slug; null where there is none. */
+  service(slug: string): string | null;
+  /** The service of a prefix of names; null where there is none. */
+  prefixed(prefix: string): string | null;
+}
+
+/**
+ * The names of the aggregate over the whole catalogue, made where they are asked for and kept until what they are of changes. Of services that would share a
+ * name, the one that is there for longest has it. `onShared` is told of them once.
+ */
+export function createTables(
+  catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since'>,
+  onShared?: OnShared,
+  named: { readonly slugOf: NameOf; readonly prefixOf: NameOf } = { slugOf, prefixOf },
+): Tables {
+  const tables = new WeakMap<ServiceListing, ServiceTable>();
+  let of: readonly string[] | null = null;
+  let slugs: ReadonlyMap<string, string> = new Map();
+  let prefixes: ReadonlyMap<string, string> = new Map();
+  let services: ReadonlyMap<string, string> = new Map();
+  let prefixed: ReadonlyMap<string, string> = new Map();
+
+  const told = new Set<string>();
+  const tell: OnShared = (name, first, later) => {
+    const key = `${name} ${first} ${later}`;
+    if (told.has(key)) return;
+    told.add(key);
+    onShared?.(name, first, later);
+  };
+
+  const sync = () => {
+    const now = catalogue.services();
+    if (now === of) return;
+    of = now;
+    const age = new Map(now.map((service) => [service, catalogue.since(service)]));
+    const oldestFirst = now.toSorted((a, b) => age.get(a)! - age.get(b)!);
+    slugs = distinct(oldestFirst, named.slugOf, tell);
+    prefixes = distinct(oldestFirst, named.prefixOf, tell);
+    services = new Map([...slugs].map(([service, slug]) => [slug, service]));
+    prefixed = new Map([...prefixes].map(([service, prefix]) => [prefix, service]));
+  };
+
+  return {
+    of(service) {
+      sync();
+      const listing = catalogue.service(service);
+      const [slug, prefix] = [slugs.get(service), prefixes.get(service)];
+      if (!listing || slug === undefined || prefix === undefined) return null;
+      let table = tables.get(listing);
+      if (table?.slug !== slug || table.prefix !== prefix) tables.set(listing, (table = toTable(listing, slug, prefix)));
+      return table;
+    },
+    slug(service) {
+      sync();
+      return slugs.get(service) ?? named.slugOf(service, '');
+    },
+    service(slug) {
+      sync();
+      return services.get(slug) ?? null;
+    },
+    prefixed(prefix) {
+      sync();
+      return prefixed.get(prefix) ?? null;
+    },
+  };
+}
+
+function toTable(listing: ServiceListing, slug: string, prefix: string): ServiceTable {
+  const toolNames = exposedNames(prefix, [...listing.tools.keys()]);
+  const promptNames = exposedNames(
+    prefix,
+    listing.prompts.map(({ key }) => key),
+  );
+  const byUri = (items: readonly ListedItem[]) => ordered(items.map((item) => [exposeUri(slug, item.key), item]));
+  return {
+    service: listing.service,
+    slug,
+    prefix,
+    listing,
+    toolNames,
+    tools: ordered([...listing.tools].map(([name, tool]) => [toolNames.get(name)!, tool])),
+    prompts: ordered(listing.prompts.map((prompt) => [promptNames.get(prompt.key)!, prompt])),
+    resources: byUri(listing.resources),
+    resourceTemplates: byUri(listing.resourceTemplates),
+  };
+}
+
+function ordered<T>(entries: readonly (readonly [string, T])[]): ReadonlyMap<string, T> {
+  return new Map(entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+}

@@ -1,0 +1,75 @@
+import { elementsOf, membersOf, RawJsonError, type Edit, type Members } from '#wire';
+import { exposeUri } from './uris.ts';
+
+const UI_RAW = '"ui://';
+
+/** The edits that make URIs of a service those of the aggregate, in JSON text of the service. What cannot be read is left as it is. */
+export interface UriEdits {
+  /** The URI that member `key` of an object is. */
+  uri(members: Members | null, key: string): void;
+  /** Where MCP Apps name a tool's user interface in `_meta`. */
+  ui(members: Members | null): void;
+  /** Content blocks: one, or an array of them. */
+  content(members: Members | null, key: string): void;
+  /** Members of the object that is member `key`; null where there is none. */
+  inside(members: Members | null, key: string): Members | null;
+  /** Members of each object in the array that is member `key`. */
+  each(members: Members | null, key: string): readonly (Members | null)[];
+  readonly edits: readonly Edit[];
+}
+
+export function createUriEdits(text: string, slug: string): UriEdits {
+  const edits: Edit[] = [];
+
+  const objectAt = (start: number): Members | null => read(() => (text[start] === '{' ? membersOf(text, start) : null), null);
+  const stringOf = (members: Members | null, key: string): string | null => {
+    const member = members?.get(key);
+    return member && text[member.start] === '"' ? (JSON.parse(text.slice(member.start, member.end)) as string) : null;
+  };
+
+  const self: UriEdits = {
+    edits,
+    inside(members, key) {
+      const member = members?.get(key);
+      return member ? objectAt(member.start) : null;
+    },
+    each(members, key) {
+      const member = members?.get(key);
+      if (!member || text[member.start] !== '[') return [];
+      return read(() => elementsOf(text, member.start), []).map(({ start }) => objectAt(start));
+    },
+    uri(members, key) {
+      const uri = stringOf(members, key);
+      if (uri === null) return;
+      const { start, end } = members!.get(key)!;
+      // What the service wrote stays as it wrote it, if only the slug comes in.
+      const at = uri.startsWith('ui://') ? (text.startsWith(UI_RAW, start) ? start + UI_RAW.length : null) : start + 1;
+      if (at === null) edits.push({ start, end, text: JSON.stringify(exposeUri(slug, uri)) });
+      else edits.push({ start: at, end: at, text: at === start + 1 ? `${slug}+` : `${slug}/` });
+    },
+    ui(members) {
+      const meta = self.inside(members, '_meta');
+      self.uri(meta, 'ui/resourceUri');
+      self.uri(self.inside(meta, 'ui'), 'resourceUri');
+    },
+    content(members, key) {
+      const member = members?.get(key);
+      if (!member) return;
+      for (const block of text[member.start] === '[' ? self.each(members, key) : [objectAt(member.start)]) {
+        const type = stringOf(block, 'type');
+        if (type === 'resource_link') self.uri(block, 'uri');
+        else if (type === 'resource') self.uri(self.inside(block, 'resource'), 'uri');
+      }
+    },
+  };
+  return self;
+}
+
+function read<T>(reading: () => T, otherwise: T): T {
+  try {
+    return reading();
+  } catch (error) {
+    if (error instanceof RawJsonError) return otherwise;
+    throw error;
+  }
+}

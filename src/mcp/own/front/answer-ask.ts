@@ -1,0 +1,97 @@
+import { type Answer, GatewayError, printable, type RequestMessage, resultText } from '#wire';
+import type { Config } from '#config';
+import { capCost, nearestHint, newCallId, type Speakers } from '#gateway';
+import { ownResult, type ServerInfo } from '../result-text.ts';
+import type { AnswerCall } from '../../call/answer-call.ts';
+import type { ReadPaid } from '../../call/paid-request.ts';
+import { type Knock, ownMeta, traceOf } from '../../call/standalone.ts';
+import type { Turn } from '../../turn/turn.ts';
+import { readAsk } from './ask-tools.ts';
+import { createPartsAnswer } from './parts-answer.ts';
+import { fullName, type Spoken, WORD } from './spoken.ts';
+
+/** A call of a tool that asks an agent or a model. */
+export interface AskRequest {
+  readonly kind: Spoken;
+  /** null where the arguments name it. */
+  readonly name: string | null;
+  readonly arguments: unknown;
+  /** The `tools/call`. */
+  readonly message: RequestMessage;
+  readonly client: Turn['client'];
+  /** The client takes events. */
+  readonly events: boolean;
+  /** Who the gateway is at this address. */
+  readonly info: ServerInfo;
+  /** Whether the address has it, by its full name; default all. */
+  readonly selects?: (name: string) => boolean;
+}
+
+export interface AnswerAskDeps {
+  readonly answerCall: AnswerCall;
+  readonly readPaid: ReadPaid;
+  readonly speakers: () => Partial<Speakers>;
+  readonly receipts: Config['billing']['receipts'];
+  /** Characters of a result. */
+  readonly charsMax: number;
+}
+
+/**
+ * Answers a call of such a tool: a call of the primitive as any other, which costs what the primitive costs. `gone` aborts when nobody waits any more.
+ * Throws GatewayError `invalid_request` for what the request says to the gateway itself; everything else that goes wrong is the answer.
+ */
+export type AnswerAsk = (asked: AskRequest, knock: Knock, answer: Answer, gone?: AbortSignal) => Promise<void>;
+
+/** Names that a wrong one is compared with. */
+const NEAR_MAX = 1_000;
+
+export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
+  return async (asked, { caller: knocking, requestId, headers, gone: left }, answer, gone = left) => {
+    const { kind, client, events, info, selects = () => true } = asked;
+    const own = ownMeta(asked.message, headers, receipts);
+    const { message } = own;
+    const modern = client === 'modern';
+    const failed = (why: string) => ownResult({ content: JSON.stringify([{ type: 'text', text: why }]), isError: 'true' }, info, modern, false);
+    const read = readAsk(kind, asked.arguments, asked.name === null);
+    if ('fault' in read) return answer.end(resultText(message.idText, failed(read.fault)), 200);
+    const speaker = speakers()[kind];
+    const name = asked.name ?? read.name!;
+    const there = () => (speaker?.has(name) ?? false) && selects(fullName(kind, name));
+
+    const unknown = () => {
+      const names = (speaker?.list(NEAR_MAX) ?? []).map((one) => one.name).filter((one) => selects(fullName(kind, one)));
+      return `There is no ${WORD[kind]} ${printable(name)} here. ${nearestHint(name, names)}`.trimEnd();
+    };
+    const target = fullName(kind, name);
+    const { caller, payment } = await readPaid(knocking, target, own);
+    const parts = createPartsAnswer({ kind, message, modern, events, info, charsMax });
+    await answerCall(
+      {
+        message,
+        client,
+        caller,
+        callId: newCallId(),
+        continued: null,
+        service: target,
+        free: false,
+        idempotencyKey: own.idempotencyKey,
+        payment,
+        target,
+        async request() {
+          if (!speaker || !there()) throw new GatewayError('invalid_model', unknown());
+          const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
+          const request = capCost(await speaker.toCall(name, { ...read.ask, stream: parts.heard }, context), own.cap);
+          return payment ? { ...request, payment } : request;
+        },
+        events: parts.events,
+        response: parts.response,
+        errorResult: (error) => (error instanceof GatewayError && MENDED.has(error.code) ? failed(error.message) : null),
+      },
+      answer,
+      gone,
+    );
+  };
+}
+
+/** What whoever calls a tool can mend by other arguments. */
+const MENDED: ReadonlySet<string> = new Set(['invalid_model', 'not_found', 'invalid_request', 'unprocessable'] satisfies GatewayError['code'][]);

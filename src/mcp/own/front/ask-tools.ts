@@ -1,0 +1,91 @@
+import { type JsonObject, isObject } from '#wire';
+import type { Part, PartsAsk, PartsTurn } from '#gateway';
+import { type Spoken, WORD } from './spoken.ts';
+
+/** The tool that asks an agent or a model at its own address. */
+export const SPOKEN_TOOL = { a2a: 'send_message', model: 'chat' } as const satisfies Record<Spoken, string>;
+
+const AGENT_ARGUMENTS = {
+  message: { type: 'string', description: 'What to say to the agent' },
+  context_id: { type: 'string', description: 'The context of an earlier answer, to go on in it' },
+  task_id: { type: 'string', description: 'The task of an earlier answer whose state is input-required, to answer what it asks' },
+} as const;
+
+const MODEL_ARGUMENTS = {
+  prompt: { type: 'string', description: 'What to say to the model' },
+  system: { type: 'string', description: 'Instructions that the model is to follow' },
+  max_tokens: { type: 'integer', minimum: 1, description: 'Most tokens of the answer' },
+} as const;
+
+const ARGUMENTS: Readonly<Record<Spoken, Readonly<Record<string, object>>>> = { a2a: AGENT_ARGUMENTS, model: MODEL_ARGUMENTS };
+const SAID = { a2a: 'message', model: 'prompt' } as const satisfies Record<Spoken, string>;
+
+/** The input schema of the tool; `named`: it is for all of a kind, and its first argument says which. */
+export function askSchema(kind: Spoken, named: boolean): JsonObject {
+  const which = { [WORD[kind]]: { type: 'string', description: `Name of the ${WORD[kind]}, as find_tools gives it` } };
+  const required = [...(named ? [WORD[kind]] : []), SAID[kind]];
+  return { type: 'object', properties: { ...(named ? which : {}), ...ARGUMENTS[kind] }, required, additionalProperties: false };
+}
+
+/** The schema of an agent's answer. Several clients show their model this part alone, so the agent's words are in it too. */
+export const AGENT_OUTPUT: JsonObject = {
+  type: 'object',
+  properties: {
+    answer: { type: 'string', description: 'What the agent says, as text' },
+    task_id: { type: ['string', 'null'], description: 'The task, where there is one' },
+    context_id: { type: ['string', 'null'], description: 'The context that the next message can go on in' },
+    state: {
+      type: 'string',
+      enum: ['completed', 'input-required', 'canceled', 'failed'],
+      description: 'input-required: the answer asks you something',
+    },
+    cost_pending: { type: 'boolean', description: 'true: what this call costs is charged when its task ends' },
+  },
+  required: ['answer', 'task_id', 'context_id', 'state'],
+};
+
+/** What a call of the tool asks. `name` is null where the address says it. */
+export interface Ask {
+  readonly name: string | null;
+  readonly ask: Omit<PartsAsk, 'stream'>;
+}
+
+const ID_MAX = 1_024;
+
+/** Arguments as an ask, or what is wrong with them. */
+export function readAsk(kind: Spoken, args: unknown, named: boolean): Ask | { readonly fault: string } {
+  if (args !== undefined && !isObject(args)) return { fault: 'The arguments must be an object' };
+  const given: JsonObject = args ?? {};
+  const known = Object.keys(askSchema(kind, named)['properties'] as object);
+  const stranger = Object.keys(given).find((key) => !known.includes(key));
+  if (stranger !== undefined) return { fault: `There is no argument ${JSON.stringify(stranger.slice(0, 64))}: there are ${known.join(', ')}` };
+  const name = named ? given[WORD[kind]] : null;
+  if (named && (typeof name !== 'string' || name === '')) return { fault: `${WORD[kind]} must be the name of one, a string` };
+  const said = given[SAID[kind]];
+  if (typeof said !== 'string' || said.trim() === '') return { fault: `${SAID[kind]} must be a string that is not empty` };
+  for (const key of ['context_id', 'task_id']) {
+    const id = given[key];
+    if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > ID_MAX))
+      return { fault: `${key} must be an id of an earlier answer, 1 to ${ID_MAX} characters` };
+  }
+  const { system, max_tokens: maxTokens, context_id: contextId = null, task_id: taskId = null } = given;
+  if (system !== undefined && typeof system !== 'string') return { fault: 'system must be a string' };
+  if (maxTokens !== undefined && !(Number.isSafeInteger(maxTokens) && Number(maxTokens) >= 1))
+    return { fault: 'max_tokens must be an integer from 1 on' };
+  const turns: PartsTurn[] = [...(system === undefined ? [] : [turn('system', system)]), turn('user', said)];
+  return {
+    name: name as string | null,
+    ask: {
+      turns,
+      arguments: null,
+      contextId: contextId as string | null,
+      taskId: taskId as string | null,
+      maxTokens: (maxTokens as number | undefined) ?? null,
+    },
+  };
+}
+
+function turn(role: PartsTurn['role'], text: string): PartsTurn {
+  const parts: readonly Part[] = [{ kind: 'text', text }];
+  return { role, parts };
+}

@@ -1,0 +1,36 @@
+import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import type { LegacyDoorDeps } from '../../door/legacy-door.ts';
+import type { LegacyDoor } from '../../door/routes.ts';
+import type { StandaloneRun } from '../../call/standalone.ts';
+import type { AnswerAsk } from './answer-ask.ts';
+import { createFrontSessions, type FrontSessions, type FrontSessionsDeps } from './front-sessions.ts';
+import { createPrimitiveServers, type PrimitiveServersDeps } from './primitive-server.ts';
+import { createSessionFront } from './session-front.ts';
+import { spokenService } from './spoken.ts';
+import { createStandaloneFront } from './standalone-front.ts';
+
+export interface FrontDeps extends PrimitiveServersDeps, LegacyDoorDeps, FrontSessionsDeps {
+  readonly catalogue: Pick<ToolCatalogue, 'service'>;
+  readonly answerAsk: AnswerAsk;
+}
+
+/** Agents and models as MCP servers of the gateway's own: `/mcp/a2a/<agent>`, `/mcp/model/<model>`. */
+export interface Front {
+  /** Whether an address is of an agent or a model. A tool service of that very name comes first. */
+  has(service: string): boolean;
+  readonly standalone: StandaloneRun;
+  readonly sessionDoor: LegacyDoor;
+  readonly sessions: Pick<FrontSessions, 'sweep' | 'count' | 'close'>;
+}
+
+export function createFront(deps: FrontDeps): Front {
+  const { speakers, catalogue, config } = deps;
+  const sessions = createFrontSessions(deps);
+  const doors = { ...deps, serverOf: createPrimitiveServers(deps) };
+  return {
+    has: (service) => spokenService(speakers(), service) !== null && catalogue.service(service) === null,
+    standalone: createStandaloneFront(doors),
+    sessionDoor: createSessionFront({ ...doors, sessions, sessionsMax: config.sessionsMax }),
+    sessions,
+  };
+}

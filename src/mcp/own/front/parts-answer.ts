@@ -1,0 +1,88 @@
+import { eventText, type RequestMessage, resultText } from '#wire';
+import { decodePartsEvents, type PartsEnd } from '#gateway';
+import { type ServerInfo, ownResult } from '../result-text.ts';
+import { progressTokenOf } from '../../servers/legs/modern-to-legacy/request-text.ts';
+import { withMeta } from '../../wire/meta.ts';
+import type { McpTail } from '../../turn/turn.ts';
+import { createPartsContent, wordsOfItem } from './content-of-parts.ts';
+import type { Spoken } from './spoken.ts';
+
+export interface PartsAnswerOptions {
+  readonly kind: Spoken;
+  /** The `tools/call`. */
+  readonly message: RequestMessage;
+  readonly modern: boolean;
+  /** The client takes events. */
+  readonly events: boolean;
+  readonly info: ServerInfo;
+  /** Characters of the result. */
+  readonly charsMax: number;
+}
+
+/** What a primitive says in parts, as the answer to a `tools/call`. */
+export interface PartsAnswer {
+  /** Somebody hears what it says while it says it. */
+  readonly heard: boolean;
+  /** A data frame: progress that carries the text as it comes, for a client that gave a token; null for nothing to tell. */
+  events(bytes: Uint8Array): Uint8Array | null;
+  /** null for one that was broken off. */
+  response(tail: unknown): McpTail | null;
+}
+
+const STATES = { stop: 'completed', length: 'completed', input: 'input-required', cut: 'canceled', failed: 'failed' } as const satisfies Record<
+  PartsEnd['finish'],
+  string
+>;
+
+export function createPartsAnswer({ kind, message, modern, events, info, charsMax }: PartsAnswerOptions): PartsAnswer {
+  const token = events ? progressTokenOf(message) : null;
+  const content = createPartsContent(charsMax);
+  let told = 0;
+
+  const notify = (text: string | null) => {
+    const said = text === null ? '' : `,"message":${JSON.stringify(text)}`;
+    const params = `{"progressToken":${token},"progress":${++told}${said}}`;
+    return eventText(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
+  };
+
+  return {
+    heard: token !== null,
+    events(bytes) {
+      let notes = '';
+      let text = '';
+      for (const event of decodePartsEvents(bytes)) {
+        if (event.type === 'progress') {
+          if (token !== null) notes += notify(event.text);
+          continue;
+        }
+        content.add(event.part);
+        if (event.part.kind === 'text') text += event.part.text;
+      }
+      if (token === null) return null;
+      if (text !== '') notes += notify(text);
+      return notes === '' ? null : Buffer.from(notes);
+    },
+    response(tail) {
+      if (tail === null) return null;
+      const { finish, error, taskId, contextId } = tail as PartsEnd;
+      const failed = finish === 'failed';
+      const said = failed ? (error ?? 'It failed, and did not say why') : finish === 'cut' ? error : null;
+      const items = [...content.items(), ...(said === null ? [] : [{ type: 'text', text: said } as const])];
+      const structured = {
+        answer: items.map(wordsOfItem).join('\n'),
+        task_id: taskId,
+        context_id: contextId,
+        state: STATES[finish],
+        ...(finish === 'input' ? { cost_pending: true } : {}),
+      };
+      const members = {
+        content: JSON.stringify(items),
+        ...(kind === 'a2a' ? { structuredContent: JSON.stringify(structured) } : {}),
+        ...(failed ? { isError: 'true' } : {}),
+      };
+      const text = resultText(message.idText, ownResult(members, info, modern, false));
+      const whole = finish !== 'length' && finish !== 'cut' && !content.cut;
+      return { text: whole ? text : withMeta(text, 'result', { 'tollgate/finish': '"length"' }), status: 200 };
+    },
+  };
+}

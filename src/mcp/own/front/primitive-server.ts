@@ -1,0 +1,79 @@
+import { GatewayError, type JsonRpcError, printable, type RequestMessage } from '#wire';
+import type { Caller, Catalog, Speakers } from '#gateway';
+import { ownResult, type ServerInfo } from '../result-text.ts';
+import { TOOL_META } from '../../catalogue/decorate.ts';
+import { ERROR, isLegacyRevision, LEGACY, MODERN } from '../../wire/revisions.ts';
+import { AGENT_OUTPUT, askSchema, SPOKEN_TOOL } from './ask-tools.ts';
+import { fullName, offersOf, priceOf, type SpokenService, spokenService, WORD } from './spoken.ts';
+
+/** One agent or model as an MCP server with one tool. */
+export interface PrimitiveServer extends Pick<SpokenService, 'kind' | 'name'> {
+  readonly info: ServerInfo;
+  /** Result of `server/discover`, JSON text. */
+  discoverResult(): string;
+  /** Result of `initialize` in the revision that was asked for, or else the newest; JSON text. */
+  initializeResult(asked: unknown): string;
+  /** Result of `tools/list`, JSON text. */
+  listResult(modern: boolean): string;
+  /** What is wrong with the tool that a `tools/call` names; null for the one that there is. */
+  toolFault(message: RequestMessage): JsonRpcError | null;
+}
+
+/** The server at an address for a caller; null where the address is of none. Throws GatewayError `permission_denied`. */
+export type PrimitiveServerOf = (service: string, caller: Pick<Caller, 'key'>) => PrimitiveServer | null;
+
+export interface PrimitiveServersDeps {
+  readonly speakers: () => Partial<Speakers>;
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  /** Of this program. */
+  readonly version: string;
+}
+
+const CAPABILITIES = '{"tools":{}}';
+
+export function createPrimitiveServers({ speakers, catalog, version }: PrimitiveServersDeps): PrimitiveServerOf {
+  return (service, { key }) => {
+    const spoken = spokenService(speakers(), service);
+    if (spoken === null) return null;
+    const { kind, name } = spoken;
+    const { service: resolved, offers } = offersOf(catalog, kind, name);
+    if (key?.allowedServices && !key.allowedServices.includes(resolved))
+      throw new GatewayError('permission_denied', `This API key may not use ${resolved}`, { param: 'model' });
+    const { displayName, description } = offers[0]!;
+    const info = { name: fullName(kind, name), title: displayName, version };
+    const tool = SPOKEN_TOOL[kind];
+    const does = kind === 'a2a' ? 'Send a message to the agent' : 'Ask the model';
+    const instructions = JSON.stringify(
+      `This is the ${WORD[kind]} ${displayName}, through a gateway that charges your account for answers. ${tool} asks it; its price is in _meta["${TOOL_META.price}"].`,
+    );
+
+    return {
+      kind,
+      name,
+      info,
+      discoverResult: () => ownResult({ supportedVersions: JSON.stringify([MODERN]), capabilities: CAPABILITIES, instructions }, info, true, true),
+      initializeResult(asked) {
+        const revision = typeof asked === 'string' && isLegacyRevision(asked) ? asked : LEGACY[0];
+        const members = { protocolVersion: JSON.stringify(revision), capabilities: CAPABILITIES, serverInfo: JSON.stringify(info), instructions };
+        return ownResult(members, info, false, false);
+      },
+      listResult(modern) {
+        const definition = {
+          name: tool,
+          title: displayName,
+          description: `${does} ${displayName}.${description === '' ? '' : ` ${description}`}`,
+          inputSchema: askSchema(kind, false),
+          ...(kind === 'a2a' ? { outputSchema: AGENT_OUTPUT } : {}),
+          _meta: { [TOOL_META.price]: priceOf(offers) },
+        };
+        return ownResult({ tools: JSON.stringify([definition]) }, info, modern, true);
+      },
+      toolFault({ params }) {
+        const named = params?.['name'];
+        if (named === tool) return null;
+        if (typeof named !== 'string') return { code: ERROR.invalidParams, message: 'tools/call needs a name' };
+        return { code: ERROR.invalidParams, message: `There is no tool ${printable(named)} here. There is ${tool}` };
+      },
+    };
+  };
+}

@@ -1,0 +1,90 @@
+import { GatewayError } from '#wire';
+import type { Catalog, Speaker, Speakers } from '#gateway';
+import { indexTools, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
+import { fullName, offersOf, priceOf, SPOKEN, type Spoken } from './spoken.ts';
+
+/** An agent or a model as it is found. */
+export interface SpokenEntry {
+  readonly kind: Spoken;
+  readonly name: string;
+  readonly displayName: string;
+  readonly description: string;
+}
+
+/** Agents and models, for those who look for something that they can ask. */
+export interface SpokenSearch {
+  /** Those of a kind that `admits` takes, at most `limit`: the best for the words of the query first, or all by name where it has none. */
+  find(kind: Spoken, query: string, limit: number, admits: (entry: SpokenEntry) => boolean): readonly SpokenEntry[];
+  /** The kinds of which there is one that `admits` takes. */
+  kinds(admits: (entry: SpokenEntry) => boolean): readonly Spoken[];
+  /** What one costs, as prices of tools are told; null where it has gone. */
+  price(entry: SpokenEntry): object | null;
+}
+
+export interface SpokenSearchDeps {
+  readonly speakers: () => Partial<Speakers>;
+  readonly catalog: Pick<Catalog, 'resolve' | 'version'>;
+}
+
+/** Of a kind. */
+const ENTRIES_MAX = 2_000;
+
+interface Known {
+  readonly speaker: Speaker | undefined;
+  readonly entries: ReadonlyMap<string, SpokenEntry>;
+  readonly index: SearchIndex;
+}
+
+/** Reads the names anew when the catalogue of offers has changed. */
+export function createSpokenSearch({ speakers, catalog }: SpokenSearchDeps): SpokenSearch {
+  const known = new Map<Spoken, Known>();
+  let version = -1;
+
+  function of(kind: Spoken): Known {
+    if (version !== catalog.version()) known.clear();
+    version = catalog.version();
+    const speaker = speakers()[kind];
+    let found = known.get(kind);
+    if (found?.speaker !== speaker || !found) {
+      const entries = (speaker?.list(ENTRIES_MAX) ?? []).map((one): SpokenEntry => ({ kind, ...one }));
+      const index = indexTools(
+        entries.map(({ name, displayName, description }) => ({ name, title: displayName, description })),
+        kind === 'a2a' ? 'agent' : 'model',
+      );
+      known.set(kind, (found = { speaker, entries: new Map(entries.map((entry) => [entry.name, entry])), index }));
+    }
+    return found;
+  }
+
+  const offers = ({ kind, name }: SpokenEntry) => {
+    try {
+      return offersOf(catalog, kind, name);
+    } catch (error) {
+      if (error instanceof GatewayError) return null;
+      throw error;
+    }
+  };
+
+  return {
+    find(kind, query, limit, admits) {
+      const { entries, index } = of(kind);
+      if (query.trim() === '') return [...entries.values()].filter(admits).slice(0, limit);
+      return searchTools(query, [[kind, index]], entries.size)
+        .toSorted((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))
+        .flatMap(({ name }) => entries.get(name) ?? [])
+        .filter(admits)
+        .slice(0, limit);
+    },
+    kinds: (admits) => SPOKEN.filter((kind) => of(kind).entries.values().some(admits)),
+    price(entry) {
+      const found = offers(entry);
+      return found && priceOf(found.offers);
+    },
+  };
+}
+
+/** Whether an address and a caller's key have an agent or a model: by its full name, and by the name of its service. */
+export const admitsIn =
+  ({ selects, allows }: { selects(name: string): boolean; allows(service: string): boolean }) =>
+  ({ kind, name }: SpokenEntry): boolean =>
+    selects(fullName(kind, name)) && allows(name);

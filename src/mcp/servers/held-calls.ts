@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { GatewayError } from '#wire';
+import { createTally } from '#gateway';
+import type { Questions } from './legs/modern-to-legacy/questions.ts';
+import type { SessionCall } from './legs/modern-to-legacy/session-call.ts';
+
+/** A call at a legacy server that waits for what its modern client has to say. */
+export interface HeldCall {
+  readonly account: string;
+  readonly offerId: string;
+  readonly method: string;
+  /** What of the server is called: a tool, a prompt, a resource; null for none. */
+  readonly name: string | null;
+  readonly call: SessionCall;
+  readonly questions: Questions;
+}
+
+export type HeldFor = Pick<HeldCall, 'account' | 'offerId' | 'method' | 'name'>;
+
+/** Calls between two rounds. Each is taken out once, so that one answer pays for one piece of work. */
+export interface HeldCalls {
+  /** Keeps a call until it is taken or its time is over, when it is cancelled. Returns its id. Throws GatewayError where there are too many. */
+  hold(held: HeldCall): string;
+  /** null for one that is not there any more, or was another request; `elsewhere` for one that another gateway holds. */
+  take(id: string, wanted: HeldFor): HeldCall | 'elsewhere' | null;
+  readonly size: number;
+  /** Cancels all of them, and keeps no other. */
+  close(): void;
+}
+
+export interface HeldCallsOptions {
+  /** Of this gateway, in its installation. */
+  readonly nodeId: string;
+  /** Default 5 min. */
+  readonly ttlMs?: number;
+  /** Of one account. Default 100. */
+  readonly perAccountMax?: number;
+  /** At one offer: each holds a connection to it open, or two. Default 256. */
+  readonly perOfferMax?: number;
+  /** Default 10,000. */
+  readonly max?: number;
+  /** Characters of what all of them ask. Default 256 Mi. */
+  readonly charsMax?: number;
+}
+
+const EXPIRED = new Error('the client did not answer in time');
+const CLOSED = new Error('the gateway is shutting down');
+
+export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
+  const { nodeId, ttlMs = 5 * 60_000, perAccountMax = 100, perOfferMax = 256, max = 10_000, charsMax = 256 * 1024 * 1024 } = options;
+  const byId = new Map<string, { readonly held: HeldCall; readonly timer: NodeJS.Timeout; readonly chars: number }>();
+  let allChars = 0;
+  let closed = false;
+  const ofAccount = createTally();
+  const ofOffer = createTally();
+  const prefix = `${Buffer.from(nodeId).toString('base64url')}.`;
+
+  function remove(id: string): HeldCall | null {
+    const entry = byId.get(id);
+    if (!entry) return null;
+    byId.delete(id);
+    clearTimeout(entry.timer);
+    allChars -= entry.chars;
+    ofAccount.add(entry.held.account, -1);
+    ofOffer.add(entry.held.offerId, -1);
+    return entry.held;
+  }
+
+  return {
+    hold(held) {
+      const again = { retryAfterS: 1 };
+      if (closed) throw new GatewayError('service_unavailable', 'The gateway is shutting down', again);
+      if (ofAccount.of(held.account) >= perAccountMax)
+        throw new GatewayError(
+          'rate_limit_exceeded',
+          `This account has ${perAccountMax} calls that wait for input, which is the most at once`,
+          again,
+        );
+      const { chars } = held.questions;
+      if (ofOffer.of(held.offerId) >= perOfferMax || byId.size >= max || allChars + chars > charsMax)
+        throw new GatewayError('service_unavailable', 'Too many calls wait for input', again);
+      const id = `${prefix}${randomUUID()}`;
+      const timer = setTimeout(() => remove(id)?.call.cancel(EXPIRED), ttlMs).unref();
+      byId.set(id, { held, timer, chars });
+      allChars += chars;
+      ofAccount.add(held.account, 1);
+      ofOffer.add(held.offerId, 1);
+      return id;
+    },
+    take(id, { account, offerId, method, name }) {
+      if (!id.startsWith(prefix)) return 'elsewhere';
+      const held = byId.get(id)?.held;
+      const same = held?.account === account && held.offerId === offerId && held.method === method && held.name === name;
+      return same ? remove(id) : null;
+    },
+    get size() {
+      return byId.size;
+    },
+    close() {
+      closed = true;
+      for (const id of byId.keys()) remove(id)?.call.cancel(CLOSED);
+    },
+  };
+}

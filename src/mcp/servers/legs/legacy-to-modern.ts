@@ -1,0 +1,134 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { errorText, isObject, parseMessage, RawJsonError, type RequestId, type ResponseMessage, resultText } from '#wire';
+import type { ReplyEnd } from '#gateway';
+import { NoAnswer, type ClientRequests } from '../../turn/client-requests.ts';
+import { toEnd } from '../../turn/ending.ts';
+import { ERROR } from '../../wire/revisions.ts';
+import type { LegacySession } from '../../turn/session.ts';
+import type { Leg, McpTail, Place, Turn } from '../../turn/turn.ts';
+import { askClient } from './legacy-to-modern/ask-client.ts';
+import { readAsked, type Asked } from './legacy-to-modern/input-requests.ts';
+import { createListenModern, type ListenModern } from './legacy-to-modern/listen-modern.ts';
+import { answerHere } from './legacy-to-modern/own-answers.ts';
+import { createRunningRequests, type Running } from './legacy-to-modern/running-requests.ts';
+import { broken, createServerExchange, type Round, type ServerExchangeOptions } from './legacy-to-modern/server-exchange.ts';
+import { createSubscriptions } from './legacy-to-modern/subscriptions.ts';
+import { toLegacyResponse } from './legacy-to-modern/to-legacy.ts';
+
+/** The bridge from clients with a session to servers without. */
+export interface LegacyToModern {
+  /** The rounds in which a server asks the client for input are one call: its end is that of the last. A cancelled request ends free, with null for its tail. */
+  readonly leg: Leg;
+  readonly listenModern: ListenModern;
+  /** `notifications/cancelled` of a client. False where no such request runs. */
+  cancel(session: string, id: RequestId, reason?: string): boolean;
+  /** Requests that run. */
+  readonly running: number;
+}
+
+export interface LegacyToModernOptions extends ServerExchangeOptions {
+  readonly clientRequests: ClientRequests;
+  /** How long a tool whose call was cancelled may still answer, and is paid if it does; default not at all. */
+  readonly cancelGraceMs?: number;
+}
+
+/** How often a server may ask for more before it answers. */
+const ROUNDS_MAX = 16;
+/** Before a request is repeated for which nobody was asked anything. */
+const PACE_MS = 250;
+
+export function createLegacyToModern(options: LegacyToModernOptions): LegacyToModern {
+  const { clientRequests, replyBytesMax, cancelGraceMs = 0 } = options;
+  const exchange = createServerExchange(options);
+  const requests = createRunningRequests();
+  const subscriptions = createSubscriptions();
+
+  const leg: Leg = async function* legacyToModern(turn, place) {
+    const { message, session } = turn;
+    if (!session) throw new Error('a request without a session is none of this bridge');
+    const own = await answerHere(message, session, place.facts, subscriptions, place.signal);
+    if (own !== null) return endWith(turn, place, own);
+    // To a modern server, cancelling is closing the stream: a tool that acts at once and answers late would have worked for nothing.
+    const running = requests.start(session.id, message.id, message.method === 'tools/call' ? cancelGraceMs : 0);
+    try {
+      return yield* converse(turn, session, place, running);
+    } catch (error) {
+      if (running.cancelled.aborted) return CANCELLED;
+      throw error instanceof RawJsonError ? broken(`the provider's answer is no MCP: ${error.message}`, error) : error;
+    } finally {
+      running.end();
+    }
+  };
+
+  async function* converse(
+    turn: Turn,
+    session: LegacySession,
+    place: Place,
+    { unwanted, cancelled }: Running,
+  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const signal = AbortSignal.any([place.signal, unwanted]);
+    let continued: Round['continued'] = {};
+    for (let number = 1; ; number++) {
+      const response = yield* exchange(turn, session, place, { number, continued }, cancelled);
+      const asked = readAsked(turn.message, response);
+      if (asked === null) return endOf(turn, place, response);
+      if (number > ROUNDS_MAX) return refuse(turn, place, `it asked for input more than ${ROUNDS_MAX} times`);
+      try {
+        continued = yield* goOn(turn, session, asked, number, signal);
+      } catch (error) {
+        if (cancelled.aborted || !(error instanceof NoAnswer)) throw error;
+        return refuse(turn, place, error.message);
+      }
+    }
+  }
+
+  async function* goOn(
+    { callId, capabilities, events, toClient }: Turn,
+    session: LegacySession,
+    asked: Asked,
+    number: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, Round['continued'], undefined> {
+    const state: Record<string, string> = asked.state === null ? {} : { requestState: asked.state };
+    if (asked.requests.length > 0) {
+      const client = { session: session.id, capabilities, events, toClient };
+      return { inputResponses: yield* askClient(clientRequests, client, asked, `${callId}/${number}`, signal), ...state };
+    }
+    await pause(PACE_MS, undefined, { signal });
+    return state;
+  }
+
+  return {
+    leg,
+    listenModern: createListenModern({ subscriptions, replyBytesMax }),
+    cancel: requests.cancel,
+    get running() {
+      return requests.count;
+    },
+  };
+}
+
+/** With status 200, as a legacy client takes another for a broken connection. */
+function endOf(turn: Turn, place: Place, response: ResponseMessage): ReplyEnd {
+  const { message, toClient } = turn;
+  const type = isObject(response.result) ? response.result['resultType'] : undefined;
+  if (type !== undefined && type !== 'complete') {
+    const text = `The server answered with a result of the type ${JSON.stringify(type)}, which a client with a session cannot take`;
+    return endWith(turn, place, errorText(message.idText, { code: ERROR.internal, message: text }));
+  }
+  const tail: McpTail = { text: toClient(toLegacyResponse(message, response)), status: 200 };
+  return toEnd(message, place.offer, response, tail);
+}
+
+const endWith = ({ message }: Turn, { offer }: Place, text: string): ReplyEnd =>
+  toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 } satisfies McpTail);
+
+/** The server did its part and the client could not: told as a tool tells it, so that the model reads it, or as an error. */
+function refuse(turn: Turn, place: Place, why: string): ReplyEnd {
+  const { method, idText } = turn.message;
+  const text = `${method} needs input and cannot go on: ${why}`;
+  if (method !== 'tools/call') return endWith(turn, place, errorText(idText, { code: ERROR.internal, message: text }));
+  return endWith(turn, place, resultText(idText, JSON.stringify({ content: [{ type: 'text', text }], isError: true })));
+}
+
+const CANCELLED: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: 'cancelled', flags: [], tail: null };

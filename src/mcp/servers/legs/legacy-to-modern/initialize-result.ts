@@ -1,0 +1,53 @@
+import { isObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
+import { isLegacyRevision, LEGACY, META } from '../../../wire/revisions.ts';
+import { withoutTasks } from '../../../tasks/extension.ts';
+import type { ServerFacts } from '../../../turn/turn.ts';
+import { broken } from './server-exchange.ts';
+
+/**
+ * The InitializeResult, JSON text, that a legacy client gets of a modern server. `requested`: the revision the client asked for; one that is not known
+ * becomes the newest legacy one. What a modern server says of changes it says through `subscriptions/listen`, so its capabilities hold as they are;
+ * `logging` is offered always, as the bridge keeps the level. Everything else of the DiscoverResult stays. Throws UpstreamFailure.
+ */
+export function initializeResult(facts: ServerFacts, requested: string | null): string {
+  try {
+    return toInitialize(facts.text, requested);
+  } catch (error) {
+    throw error instanceof RawJsonError ? broken(`the provider's answer to server/discover is no MCP: ${error.message}`, error) : error;
+  }
+}
+
+function toInitialize(text: string, requested: string | null): string {
+  const members = membersOf(text);
+  const place = members.get('capabilities');
+  const capabilities = withoutTasks(place && isObject(parse(text, place)) ? text.slice(place.start, place.end) : '{}');
+  const logging = membersOf(capabilities).has('logging') ? {} : { logging: '{}' };
+  const whole = { start: 0, end: text.length };
+  return splice(text, [
+    withMembers(text, whole, {
+      ...MODERN_ONLY,
+      protocolVersion: JSON.stringify(requested !== null && isLegacyRevision(requested) ? requested : LEGACY[0]),
+      capabilities: splice(capabilities, [withMembers(capabilities, { start: 0, end: capabilities.length }, logging)]),
+      serverInfo: serverInfoOf(text),
+    }),
+  ]);
+}
+
+const MODERN_ONLY = { resultType: null, ttlMs: null, cacheScope: null, supportedVersions: null } as const;
+
+/** A modern server may keep its name to itself; a legacy one has to tell it. */
+const NAMELESS = JSON.stringify({ name: 'unknown', version: 'unknown' });
+
+/** As it is written in `_meta`; before that was settled, servers wrote it into the result itself. */
+function serverInfoOf(text: string): string {
+  const members = membersOf(text);
+  const meta = members.get('_meta');
+  const inMeta = meta && isObject(parse(text, meta)) ? membersOf(text, meta.start).get(META.serverInfo) : undefined;
+  for (const place of [inMeta, members.get('serverInfo')]) {
+    const info = place && parse(text, place);
+    if (isObject(info) && typeof info['name'] === 'string' && typeof info['version'] === 'string') return text.slice(place!.start, place!.end);
+  }
+  return NAMELESS;
+}
+
+const parse = (text: string, { start, end }: { readonly start: number; readonly end: number }): unknown => JSON.parse(text.slice(start, end));

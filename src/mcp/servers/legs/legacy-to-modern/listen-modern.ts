@@ -1,0 +1,151 @@
+import { isObject, type JsonObject, type JsonRpcMessage, UpstreamFailure } from '#wire';
+import { readReply, type ReplyEnd, type UpstreamExchange } from '#gateway';
+import { MODERN } from '../../../wire/revisions.ts';
+import { createMailbox } from '../../../turn/mailbox.ts';
+import { withMeta } from '../../../wire/meta.ts';
+import type { LegacySession } from '../../../turn/session.ts';
+import type { Place, ServerFacts } from '../../../turn/turn.ts';
+import { toEvent } from './ask-client.ts';
+import { envelopeOf } from './envelope.ts';
+import type { Subscriptions } from './subscriptions.ts';
+import { withoutSubscription } from './to-legacy.ts';
+
+/** The stream that a legacy client opens with GET. Yields events. Ends free when the server ends it, when a newer stream takes its place, and with `signal`. */
+export type ListenModern = (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+
+export interface ListenModernOptions {
+  readonly subscriptions: Subscriptions;
+  readonly replyBytesMax: number;
+}
+
+/** One `subscriptions/listen`. */
+interface Stream {
+  readonly exchange: UpstreamExchange;
+  /** Version of the list of URIs that it named. */
+  readonly version: number;
+  /** The server has nothing to tell on it: its end is no end of the client's stream, which would only come back. */
+  idle: boolean;
+}
+
+type News =
+  | { readonly kind: 'message'; readonly stream: Stream; readonly message: JsonRpcMessage }
+  | { readonly kind: 'ended'; readonly stream: Stream; readonly failure: Error | null }
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'over' };
+
+const METHOD = 'subscriptions/listen';
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+/** What a server says of the stream itself. */
+const OF_THE_STREAM: ReadonlySet<string> = new Set([ACKNOWLEDGED, 'notifications/cancelled']);
+
+export function createListenModern({ subscriptions, replyBytesMax }: ListenModernOptions): ListenModern {
+  return async function* listenModern(session, { facts, send, signal }) {
+    const inbox = createMailbox<News>();
+    const leave = () => void inbox.put({ kind: 'over' });
+    const watch = subscriptions.watch(session, { changed: () => void inbox.put({ kind: 'changed' }), replaced: leave });
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    /** `opening` takes the place of `current` once the server has acknowledged it, so that nothing is lost in between. */
+    const streams: { current: Stream | null; opening: Stream | null } = { current: null, opening: null };
+
+    function open(): void {
+      const { version } = watch;
+      const filter = filterOf(facts, subscriptions.uris(session));
+      if (filter === null) return takeOver(null, version);
+      const request = JSON.stringify({ jsonrpc: '2.0', id: `listen-${version}`, method: METHOD, params: { notifications: filter } });
+      const body = withMeta(request, 'params', envelopeOf(session, false));
+      streams.opening = { exchange: send({ method: 'POST', path: '', headers: HEADERS, body, listens: true }), version, idle: false };
+      void pump(streams.opening);
+    }
+
+    function takeOver(stream: Stream | null, version: number): void {
+      streams.current?.exchange.abort(UNREAD);
+      streams.current = stream;
+      streams.opening = null;
+      watch.acknowledge(version);
+      if (watch.version !== version) open();
+    }
+
+    async function pump(stream: Stream): Promise<void> {
+      try {
+        const reply = await stream.exchange.head;
+        for await (const { message } of readReply(reply, replyBytesMax)) {
+          if (message) await inbox.put({ kind: 'message', stream, message });
+        }
+        await inbox.put({ kind: 'ended', stream, failure: null });
+      } catch (error) {
+        await inbox.put({ kind: 'ended', stream, failure: error as Error });
+      }
+    }
+
+    try {
+      open();
+      for (let stands = false; ;) {
+        if (!stands && streams.opening === null) {
+          stands = true;
+          yield OPEN;
+        }
+        const news = (await inbox.take()) as News;
+        if (news.kind === 'over') return CLOSED;
+        if (news.kind === 'changed') {
+          if (streams.opening === null) open();
+          continue;
+        }
+        const { stream } = news;
+        const opening = stream === streams.opening;
+        if (!opening && stream !== streams.current) continue;
+        if (news.kind === 'message') {
+          const { message } = news;
+          if (message.kind === 'response') stream.idle ||= message.error !== undefined;
+          if (isAcknowledgement(message)) stream.idle = honoursNothing(message);
+          if (opening && (message.kind === 'response' || isAcknowledgement(message))) takeOver(stream, stream.version);
+          if (message.kind === 'notification' && !OF_THE_STREAM.has(message.method)) yield toEvent(withoutSubscription(message.text));
+        } else if (opening) {
+          throw news.failure ?? broken('the provider ended a stream that it did not acknowledge');
+        } else {
+          // A client opens its stream again; one that waits for its replacement is not missed.
+          if (!stream.idle && streams.opening === null) return CLOSED;
+          streams.current = null;
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', leave);
+      watch.end();
+      inbox.end();
+      // Whoever waits for something to be taken goes on.
+      while (inbox.length > 0) await inbox.take();
+    }
+  };
+}
+
+/** What the server offers to tell; null where that is nothing. */
+function filterOf({ capabilities }: ServerFacts, uris: readonly string[]): JsonObject | null {
+  const offers = (primitive: string, what: string) => (capabilities[primitive] as JsonObject | undefined)?.[what] === true;
+  const filter = {
+    ...(offers('tools', 'listChanged') ? { toolsListChanged: true } : {}),
+    ...(offers('prompts', 'listChanged') ? { promptsListChanged: true } : {}),
+    ...(offers('resources', 'listChanged') ? { resourcesListChanged: true } : {}),
+    ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
+  };
+  return Object.keys(filter).length === 0 ? null : filter;
+}
+
+const isAcknowledgement = (message: JsonRpcMessage) => message.kind === 'notification' && message.method === ACKNOWLEDGED;
+
+function honoursNothing(message: JsonRpcMessage): boolean {
+  const honoured = message.kind === 'notification' ? message.params?.['notifications'] : null;
+  return isObject(honoured) && Object.values(honoured).every((value) => value !== true && !(Array.isArray(value) && value.length > 0));
+}
+
+const HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': MODERN,
+  'mcp-method': METHOD,
+} as const;
+
+/** Sent once the server listens, so that the client has the head of its stream before the first event. */
+const OPEN = Buffer.from(': listening\n\n');
+const UNREAD = new Error('the stream is not read any more');
+const broken = (message: string) => new UpstreamFailure(message, { retryable: false, blame: 'provider' });
+const CLOSED: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: 'closed', flags: [], tail: null };

@@ -1,0 +1,114 @@
+import type { LegacySession } from '../../../turn/session.ts';
+
+/** The resources that legacy sessions subscribed to. A modern server keeps no such list: its listen request names them all. */
+export interface Subscriptions {
+  uris(session: LegacySession): readonly string[];
+  /** False where the session has too many. */
+  add(session: LegacySession, uri: string): boolean;
+  remove(session: LegacySession, uri: string): void;
+  /** Resolves when the session's open stream goes by its list as it is now: at once where none is open, and at the latest when `signal` aborts. */
+  settled(session: LegacySession, signal: AbortSignal): Promise<void>;
+  /** Follows the list for a stream. A session has one stream: an earlier one is told that it was replaced. */
+  watch(session: LegacySession, watcher: Watcher): Watch;
+}
+
+export interface Watcher {
+  changed(): void;
+  replaced(): void;
+}
+
+export interface Watch {
+  /** Counts the changes of the list. */
+  readonly version: number;
+  /** The server goes by the list of this version. */
+  acknowledge(version: number): void;
+  end(): void;
+}
+
+interface State {
+  readonly uris: Set<string>;
+  chars: number;
+  version: number;
+  watcher: Watcher | null;
+  acknowledged: number;
+  readonly waiting: Set<() => void>;
+}
+
+/** All URIs of a session: they go out in one request. */
+const CHARS_MAX = 64 * 1024;
+
+export function createSubscriptions(): Subscriptions {
+  // Gone with the session.
+  const states = new WeakMap<LegacySession, State>();
+
+  function stateOf(session: LegacySession): State {
+    let state = states.get(session);
+    if (!state) {
+      state = { uris: new Set(), chars: 0, version: 0, watcher: null, acknowledged: 0, waiting: new Set() };
+      states.set(session, state);
+    }
+    return state;
+  }
+
+  const change = (state: State, chars: number) => {
+    state.chars += chars;
+    state.version++;
+    state.watcher?.changed();
+  };
+  const wake = (state: State) => {
+    for (const done of state.waiting) done();
+  };
+
+  return {
+    uris: (session) => [...stateOf(session).uris],
+    add(session, uri) {
+      const state = stateOf(session);
+      if (state.uris.has(uri)) return true;
+      if (state.chars + uri.length > CHARS_MAX) return false;
+      state.uris.add(uri);
+      change(state, uri.length);
+      return true;
+    },
+    remove(session, uri) {
+      const state = stateOf(session);
+      if (state.uris.delete(uri)) change(state, -uri.length);
+    },
+    settled(session, signal) {
+      const state = stateOf(session);
+      const { version } = state;
+      const holds = () => state.watcher === null || state.acknowledged >= version || signal.aborted;
+      if (holds()) return Promise.resolve();
+      return new Promise((resolve) => {
+        const done = () => {
+          if (!holds()) return;
+          signal.removeEventListener('abort', done);
+          state.waiting.delete(done);
+          resolve();
+        };
+        signal.addEventListener('abort', done);
+        state.waiting.add(done);
+      });
+    },
+    watch(session, watcher) {
+      const state = stateOf(session);
+      state.watcher?.replaced();
+      state.watcher = watcher;
+      state.acknowledged = -1;
+      return {
+        get version() {
+          return state.version;
+        },
+        acknowledge(version) {
+          if (state.watcher !== watcher) return;
+          state.acknowledged = version;
+          wake(state);
+        },
+        end() {
+          if (state.watcher !== watcher) return;
+          state.watcher = null;
+          wake(state);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import { UpstreamFailure } from '#wire';
+import type { HeldCalls } from '../../held-calls.ts';
+import { nameOf } from '../../../wire/param-headers.ts';
+import { MODERN_METHODS } from '../../../wire/revisions.ts';
+import type { Place, Turn } from '../../../turn/turn.ts';
+import type { UpstreamSessions } from '../../upstream-sessions.ts';
+import { levelOf } from './notification-text.ts';
+import { orAbort } from '../../../turn/or-abort.ts';
+import { canBeAsked, createQuestions, type Questions } from './questions.ts';
+import { startSessionCall, type SessionCall } from './session-call.ts';
+
+/** A request on its way in a session, and what its client is to be asked. */
+export interface Running {
+  readonly call: SessionCall;
+  readonly questions: Questions;
+}
+
+export interface BeginCallOptions {
+  readonly sessions: UpstreamSessions;
+  readonly held: HeldCalls;
+  readonly replyBytesMax: number;
+}
+
+const BROKEN = new Error('what was asked for could not be delivered');
+
+/**
+ * Posts the request of a turn. `mayBeLost`: a session that the server does not know any more is told from other errors, by SessionLost from
+ * the call. Throws UpstreamFailure, GatewayError.
+ */
+export async function startCall(turn: Turn, place: Place, options: BeginCallOptions, mayBeLost: boolean): Promise<Running> {
+  const { message, capabilities } = turn;
+  const { signal } = place;
+  const askable = turn.client === 'modern' && MODERN_METHODS[message.method]?.inputRequired === true && canBeAsked(capabilities);
+  const session = await orAbort(options.sessions.of(turn, place), signal);
+  const leave = session.enter();
+  try {
+    const level = levelOf(turn);
+    if (level !== null) await orAbort(session.logFrom(level), signal);
+    if (askable && session.id !== null) await orAbort(session.hear(), signal);
+    const { replyBytesMax: bytesMax } = options;
+    const call = startSessionCall({ session, send: place.detached, message, canBeAsked: askable, mayBeLost, bytesMax });
+    return { call, questions: createQuestions() };
+  } finally {
+    leave();
+  }
+}
+
+/**
+ * Takes out the call that `heldId` leads to, and delivers what the client answers. null where this turn may not go on with any, `elsewhere` where
+ * another gateway holds it. Throws UpstreamFailure where the server does not take an answer.
+ */
+export async function goOn(turn: Turn, place: Place, { held }: BeginCallOptions, heldId: string): Promise<Running | 'elsewhere' | null> {
+  const { message, caller } = turn;
+  const { method, params } = message;
+  const found = held.take(heldId, { account: caller.account, offerId: place.offer.id, method, name: nameOf(method, params) });
+  if (found === null || found === 'elsewhere') return found;
+  const { call, questions } = found;
+  try {
+    for (const answer of questions.answer(message)) await orAbort(deliver(call, place, answer), place.signal);
+  } catch (error) {
+    call.cancel(BROKEN);
+    throw error;
+  }
+  return { call, questions };
+}
+
+async function deliver({ session }: SessionCall, { detached }: Place, answer: string): Promise<void> {
+  const reply = await session.post(answer, detached).head;
+  reply.discard();
+  if (reply.status >= 400)
+    throw new UpstreamFailure('the provider did not take what its tool had asked for', {
+      status: reply.status,
+      retryable: false,
+      blame: 'provider',
+    });
+}

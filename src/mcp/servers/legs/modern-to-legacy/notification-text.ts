@@ -1,0 +1,38 @@
+import { isObject, membersOf, type NotificationMessage, splice } from '#wire';
+import { LOG_LEVELS, META } from '../../../wire/revisions.ts';
+import type { Turn } from '../../../turn/turn.ts';
+import { progressTokenOf } from './request-text.ts';
+import type { SessionCall } from './session-call.ts';
+
+/**
+ * A notification about a call as its client may hear it: progress under the client's own token, log messages of the level that it asked for. null for
+ * one that is not for it.
+ */
+export function toClientNotification(turn: Turn, call: Pick<SessionCall, 'id'>, message: NotificationMessage): string | null {
+  const { method, params, text, members } = message;
+  switch (method) {
+    case 'notifications/message': {
+      const level = levelOf(turn);
+      return level !== null && rank(params?.['level']) >= rank(level) ? text : null;
+    }
+    case 'notifications/progress': {
+      const token = progressTokenOf(turn.message);
+      if (token === null || params?.['progressToken'] !== call.id) return null;
+      return splice(text, [{ ...membersOf(text, members.get('params')!.start).get('progressToken')!, text: token }]);
+    }
+    // The modern revision has no word for it: the client sees for itself when its page is done.
+    case 'notifications/elicitation/complete':
+      return null;
+    default:
+      return text;
+  }
+}
+
+/** From which level on the client wants log messages; null for none. */
+export function levelOf({ client, message }: Turn): string | null {
+  const meta = message.params?.['_meta'];
+  const level = client === 'modern' && isObject(meta) ? meta[META.logLevel] : null;
+  return typeof level === 'string' ? level : null;
+}
+
+const rank = (level: unknown) => (LOG_LEVELS as readonly unknown[]).indexOf(level);

@@ -1,0 +1,32 @@
+import { type Edit, isObject, membersOf, type ResponseMessage, splice, withMembers } from '#wire';
+import { ERROR, MODERN_METHODS } from '../../../wire/revisions.ts';
+import type { Turn } from '../../../turn/turn.ts';
+import { URL_ELICITATION_REQUIRED } from './url-elicitation.ts';
+
+/** A legacy server says nothing of how long its answers hold, so they are told to be old at once. */
+const CACHE = { ttlMs: '0', cacheScope: '"private"' } as const;
+
+/** Codes that the modern revision has no more, and what it says in their place. */
+const CODES: ReadonlyMap<number, number> = new Map([
+  [ERROR.resourceNotFound, ERROR.invalidParams],
+  [URL_ELICITATION_REQUIRED, ERROR.internal],
+]);
+
+/**
+ * A legacy server's response for the request of `turn`: under its id; for a modern client with the members that its revision asks of results, and with
+ * the error codes that it knows. Every other character stays. null where it has a result that is no object.
+ */
+export function toClientResponse(
+  { message, client }: Pick<Turn, 'message' | 'client'>,
+  { text, members, result, error }: ResponseMessage,
+): string | null {
+  const edits: Edit[] = [{ ...members.get('id')!, text: message.idText }];
+  if (error === undefined && !isObject(result)) return null;
+  if (client === 'modern' && error === undefined) {
+    const cache = MODERN_METHODS[message.method]?.cacheable ? CACHE : {};
+    edits.push(withMembers(text, members.get('result')!, { resultType: '"complete"', ...cache }));
+  }
+  const code = client === 'modern' && error !== undefined ? CODES.get(error.code) : undefined;
+  if (code !== undefined) edits.push({ ...membersOf(text, members.get('error')!.start).get('code')!, text: String(code) });
+  return splice(text, edits);
+}

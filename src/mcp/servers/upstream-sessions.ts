@@ -1,0 +1,187 @@
+import { hash } from 'node:crypto';
+import { GatewayError, isObject, type JsonObject } from '#wire';
+import { createTally } from '#gateway';
+import { openSession, type SessionClient } from './legs/modern-to-legacy/open-session.ts';
+import { createUpstreamSession, type UpstreamSession } from './legs/modern-to-legacy/upstream-session.ts';
+import { META } from '../wire/revisions.ts';
+import { withoutTaskMembers } from '../tasks/extension.ts';
+import type { Place, Turn } from '../turn/turn.ts';
+
+/** Sessions at legacy servers that the gateway opens for clients that have none. Never shared between accounts. */
+export interface UpstreamSessions {
+  /** The session for this turn's account, offer, and what its client declares; opened where there is none. Throws UpstreamFailure, GatewayError. */
+  of(turn: Turn, place: Place): Promise<UpstreamSession>;
+  /** The server does not know it any more: the next turn opens another. */
+  lost(session: UpstreamSession): void;
+  readonly size: number;
+  /** The gateway stops: those that nobody uses are ended at once, while their servers can be reached, and others as soon as nobody does. */
+  drain(): void;
+  /** Deletes all of them at their servers. */
+  close(): Promise<void>;
+}
+
+export interface UpstreamSessionsOptions {
+  /** Of this program, told to servers whose client does not name itself. */
+  readonly version: string;
+  readonly replyBytesMax: number;
+  /** How long one lasts that nobody uses. Default 5 min. */
+  readonly idleMs?: number;
+  /** Of one account. Default 100. */
+  readonly perAccountMax?: number;
+  /** Default 10,000. */
+  readonly max?: number;
+}
+
+interface Entry {
+  readonly key: string;
+  readonly account: string;
+  readonly opening: Promise<UpstreamSession>;
+  session: UpstreamSession | null;
+  /** Runs while nobody uses it. */
+  idle: NodeJS.Timeout | null;
+  rest: NodeJS.Timeout | undefined;
+}
+
+/** How long the stream of an unused session stays open: each takes one of the connections to its server. */
+const REST_MS = 10_000;
+/** How long `close` waits for servers. */
+const CLOSE_MS = 2_000;
+
+export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
+  const { version, replyBytesMax, idleMs = 5 * 60_000, perAccountMax = 100, max = 10_000 } = options;
+  /** The one that was used longest ago first. */
+  const entries = new Map<string, Entry>();
+  const counts = createTally();
+  let draining = false;
+  let closed = false;
+
+  function add(entry: Entry): void {
+    entries.set(entry.key, entry);
+    counts.add(entry.account, 1);
+  }
+
+  function forget(entry: Entry): void {
+    if (entries.get(entry.key) !== entry) return;
+    entries.delete(entry.key);
+    counts.add(entry.account, -1);
+    stopTimers(entry);
+  }
+
+  function stopTimers(entry: Entry): void {
+    if (entry.idle) clearTimeout(entry.idle);
+    clearTimeout(entry.rest);
+    entry.idle = null;
+  }
+
+  function end(entry: Entry): void {
+    forget(entry);
+    void entry.session?.end();
+  }
+
+  /** Ends sessions that nobody uses where there are too many. Throws GatewayError where all are in use. */
+  function makeRoom(account: string): void {
+    const ofAccount = counts.of(account) >= perAccountMax;
+    if (!ofAccount && entries.size < max) return;
+    for (const entry of entries.values()) {
+      if (entry.idle === null || (ofAccount && entry.account !== account)) continue;
+      return end(entry);
+    }
+    if (ofAccount)
+      throw new GatewayError('rate_limit_exceeded', `This account has ${perAccountMax} sessions at MCP servers in use, which is the most at once`, {
+        retryAfterS: 1,
+      });
+    throw new GatewayError('service_unavailable', 'Too many sessions at MCP servers are in use', { retryAfterS: 1 });
+  }
+
+  async function open(entry: () => Entry, { facts, detached }: Place, client: SessionClient): Promise<UpstreamSession> {
+    const { revision, capabilities } = facts;
+    const opened = facts.bare ? { id: null, revision, capabilities } : await openSession(detached, client);
+    return createUpstreamSession({
+      ...opened,
+      send: detached,
+      bytesMax: replyBytesMax,
+      entered: () => stopTimers(entry()),
+      left: () => left(entry()),
+      lost: () => forget(entry()),
+    });
+  }
+
+  function left(entry: Entry): void {
+    if (entries.get(entry.key) !== entry) {
+      entry.session?.rest();
+      return;
+    }
+    if (draining) return end(entry);
+    entry.rest = setTimeout(() => entry.session?.rest(), Math.min(REST_MS, idleMs)).unref();
+    entry.idle = setTimeout(end, idleMs, entry).unref();
+  }
+
+  return {
+    of(turn, place) {
+      if (closed) throw new GatewayError('service_unavailable', 'The gateway is shutting down');
+      const client = clientOf(turn, version);
+      const { account } = turn.caller;
+      const key = hash('sha256', JSON.stringify([account, place.offer.id, client]));
+      const found = entries.get(key);
+      if (found) {
+        entries.delete(key);
+        entries.set(key, found);
+        return found.opening;
+      }
+      makeRoom(account);
+      const opening = open(() => entry, place, client);
+      const entry: Entry = { key, account, opening, session: null, idle: null, rest: undefined };
+      add(entry);
+      opening.then(
+        (session) => {
+          entry.session = session;
+          if (entries.get(key) !== entry) void session.end();
+          // Whoever opened it may have left in the meantime.
+          else if (entry.idle === null) left(entry);
+        },
+        () => forget(entry),
+      );
+      return opening;
+    },
+    lost(session) {
+      session.rest();
+      for (const entry of entries.values()) if (entry.session === session) return forget(entry);
+    },
+    get size() {
+      return entries.size;
+    },
+    drain() {
+      draining = true;
+      for (const entry of entries.values()) if (entry.idle !== null) end(entry);
+    },
+    async close() {
+      closed = true;
+      const ends = [...entries.values()].map(async (entry) => {
+        forget(entry);
+        await entry.session?.end();
+      });
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, CLOSE_MS);
+      await Promise.race([Promise.all(ends), late.promise]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** What a server is told of the client. */
+function clientOf({ message, client, capabilities }: Turn, version: string): SessionClient {
+  const meta = message.params?.['_meta'];
+  const named = client === 'modern' && isObject(meta) ? meta[META.clientInfo] : null;
+  return {
+    capabilities: client === 'modern' ? legacyCapabilities(capabilities) : {},
+    clientInfo: isObject(named) ? named : { name: 'tollgate', version },
+  };
+}
+
+/** Tasks are not carried to the sessions of older revisions, and a modern client never tells that its roots changed. */
+function legacyCapabilities(capabilities: JsonObject): JsonObject {
+  const { roots, ...rest } = withoutTaskMembers(capabilities);
+  if (!isObject(roots)) return rest;
+  const { listChanged: _listChanged, ...kept } = roots;
+  return { ...rest, roots: kept };
+}

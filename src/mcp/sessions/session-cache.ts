@@ -1,0 +1,77 @@
+import type { LegacySession } from '../turn/session.ts';
+
+/** A session in the memory of this gateway. */
+export interface LiveSession<S extends { readonly id: string } = LegacySession> {
+  readonly session: S;
+  /** Aborts when it ends here. */
+  readonly ended: AbortController;
+  /** Requests and streams that run in it. */
+  uses: number;
+  lastUsedAt: number;
+  /** When the store was last told that it is used. */
+  touchedAt: number;
+  /** What changes in a session, as the store has it. */
+  kept: string;
+}
+
+export interface SessionCache<S extends { readonly id: string } = LegacySession> {
+  readonly size: number;
+  get(id: string): LiveSession<S> | undefined;
+  add(live: LiveSession<S>): void;
+  /** Puts it behind all others in the order in which they are forgotten. */
+  used(live: LiveSession<S>): void;
+  delete(live: LiveSession<S>): void;
+  /** Those that run something now. */
+  busy(): Iterable<LiveSession<S>>;
+  /** Forgets those that were last used before `time`; the store has them. */
+  forgetUnused(time: number): void;
+  clear(): void;
+}
+
+/** Sessions by id. When there are more than `max`, the one that was not used for longest is forgotten; never one that runs something. */
+export function createSessionCache<S extends { readonly id: string } = LegacySession>(max: number): SessionCache<S> {
+  /** In the order of their last use. */
+  const byId = new Map<string, LiveSession<S>>();
+  const busy = new Set<LiveSession<S>>();
+
+  const remove = (live: LiveSession<S>) => {
+    if (byId.get(live.session.id) === live) byId.delete(live.session.id);
+    busy.delete(live);
+  };
+
+  return {
+    get size() {
+      return byId.size;
+    },
+    get: (id) => byId.get(id),
+    add(live) {
+      if (byId.size >= max)
+        for (const oldest of byId.values())
+          if (oldest.uses === 0) {
+            remove(oldest);
+            break;
+          }
+      byId.set(live.session.id, live);
+    },
+    used(live) {
+      const { id } = live.session;
+      if (byId.get(id) !== live) return;
+      byId.delete(id);
+      byId.set(id, live);
+      if (live.uses > 0) busy.add(live);
+      else busy.delete(live);
+    },
+    delete: remove,
+    busy: () => busy,
+    forgetUnused(time) {
+      for (const live of byId.values()) {
+        if (live.lastUsedAt > time) return;
+        if (live.uses === 0) remove(live);
+      }
+    },
+    clear() {
+      byId.clear();
+      busy.clear();
+    },
+  };
+}

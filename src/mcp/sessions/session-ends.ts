@@ -1,0 +1,37 @@
+import type { Offer, Send } from '#gateway';
+import type { StoredSession } from '#tasks';
+import { leaveServer } from '../servers/legacy-server.ts';
+import { fromState } from './session-state.ts';
+
+/** Runs a free call of an account at one offer that nobody waits for: it ends within seconds. Rejects when the provider cannot be reached. */
+export type Reach = (at: { readonly account: string; readonly offer: Offer }, method: string, talk: (send: Send) => Promise<void>) => Promise<void>;
+
+/** Servers that are told at once. */
+const AT_ONCE = 16;
+
+/**
+ * Tells servers that sessions are over. Never throws, as they end by themselves, too; for the same reason those are left out whose turn has not come
+ * after `lastsMs`.
+ */
+export async function tellServers(
+  rows: readonly StoredSession[],
+  reach: Reach,
+  offerOf: (offerId: string) => Offer | null,
+  lastsMs: number,
+): Promise<void> {
+  const until = performance.now() + lastsMs;
+  const waiting = rows[Symbol.iterator]();
+  const tell = async () => {
+    for (const row of waiting) {
+      if (performance.now() > until) return;
+      const session = fromState(row, offerOf);
+      if (session === null || session.upstreamId === null) continue;
+      try {
+        await reach(session, 'session/end', (send) => leaveServer(send, session));
+      } catch {
+        // Its provider is away or broken.
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, rows.length) }, tell));
+}

@@ -1,0 +1,35 @@
+import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, type LookAlikeFault } from '#wire';
+import { MAX_COST_META } from '#gateway';
+import { X402 } from '../call/paid-request.ts';
+import { META } from './revisions.ts';
+
+/** Members of a request's `_meta` that speak to the gateway, and are not for the provider. */
+export const OURS = ['tollgate/idempotency-key', MAX_COST_META, 'tollgate/receipt', X402.payment] as const;
+
+const CAPABILITIES = actedOn(['elicitation', 'sampling', 'roots', 'tasks', 'experimental', 'extensions']);
+
+/**
+ * Names in a client's message that decide what is asked, for whom and how it goes on, by the object that they stand in. All methods have one list: what
+ * one method knows no name for, a server may still read for another.
+ */
+const NAMES: ActedOnAt = [
+  [
+    [],
+    actedOn([
+      ...'name arguments uri _meta cursor ref argument context level'.split(' '),
+      ...'task taskId requestState inputResponses notifications'.split(' '),
+      ...'protocolVersion capabilities clientInfo'.split(' '),
+      ...'requestId reason progressToken progress total message'.split(' '),
+    ]),
+  ],
+  [['_meta'], actedOn([...OURS, ...Object.values(META), X402.response, 'progressToken', 'traceparent', 'tracestate', 'baggage'])],
+  [['_meta', META.capabilities], CAPABILITIES],
+  [['capabilities'], CAPABILITIES],
+  [['ref'], actedOn(['type', 'name', 'uri'])],
+  [['argument'], actedOn(['name', 'value'])],
+  [['task'], actedOn(['ttl'])],
+  [['notifications'], actedOn(['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions', 'taskIds'])],
+];
+
+/** What makes the parameters of a client's message ambiguous; null where nothing does. The arguments of a tool are its own affair. */
+export const ambiguityOf = (params: JsonObject): LookAlikeFault | null => lookAlikeAt(params, NAMES, 'params.');

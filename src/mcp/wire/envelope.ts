@@ -1,0 +1,48 @@
+import { isObject, type JsonObject } from '#wire';
+import { quote } from './quote.ts';
+import { isModernEra, LOG_LEVELS, META, MODERN } from './revisions.ts';
+
+/** The `_meta` of a request's params; null where there is none. */
+export function metaOf(params: JsonObject | undefined): JsonObject | null {
+  const meta = params?.['_meta'];
+  return isObject(meta) ? meta : null;
+}
+
+/** Whether `_meta` names a protocol version: a request that does is modern, or wrong. */
+export const claimsEnvelope = (meta: JsonObject | null): meta is JsonObject => meta !== null && Object.hasOwn(meta, META.version);
+
+/** Whether `_meta` is an envelope in full, of the modern era. */
+export function isModernClaim(meta: JsonObject | null): boolean {
+  if (!claimsEnvelope(meta)) return false;
+  const version = meta[META.version];
+  return typeof version === 'string' && isModernEra(version) && envelopeIssue(meta) === null;
+}
+
+export interface EnvelopeIssue {
+  readonly key: string;
+  /** To follow the name: "must be a string". */
+  readonly problem: string;
+}
+
+/** What is wrong with `_meta` as the envelope of a modern request; null where nothing is. */
+export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
+  for (const key of [META.version, META.capabilities])
+    if (!Object.hasOwn(meta, key)) return { key, problem: `is missing: requests of ${MODERN} have it` };
+  const { [META.version]: version, [META.capabilities]: capabilities, [META.clientInfo]: client, [META.logLevel]: level } = meta;
+  if (typeof version !== 'string') return { key: META.version, problem: 'must be a string' };
+  if (!isObject(capabilities)) return { key: META.capabilities, problem: 'must be an object' };
+  if (client !== undefined && !(isObject(client) && typeof client['name'] === 'string' && typeof client['version'] === 'string'))
+    return { key: META.clientInfo, problem: 'must be an object with a name and a version' };
+  if (level !== undefined && !(LOG_LEVELS as readonly unknown[]).includes(level))
+    return { key: META.logLevel, problem: `must be one of ${LOG_LEVELS.join(', ')}` };
+  const token = meta['progressToken'];
+  if (token !== undefined && typeof token !== 'string' && !Number.isInteger(token))
+    return { key: 'progressToken', problem: 'must be a string or an integer' };
+  return null;
+}
+
+/** The header names a modern revision and the body has no envelope: message and data of the error. */
+export function missingEnvelope(meta: JsonObject | null, version: string): [string, JsonObject] {
+  const missing = meta === null ? ['_meta'] : [META.version, META.capabilities].filter((key) => !Object.hasOwn(meta, key));
+  return [`The MCP-Protocol-Version header names ${quote(version)}, and params lack ${missing.join(', ')}`, { envelope: { missing } }];
+}

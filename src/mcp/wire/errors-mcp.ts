@@ -1,0 +1,69 @@
+import { type ErrorCode, errorText, type GatewayError, NotUtf8 } from '#wire';
+import { toGatewayError } from '#gateway';
+import { ERROR } from './revisions.ts';
+
+/**
+ * The MCP wire: the code of the JSON-RPC error, and the HTTP status where the error is the whole reply. What JSON-RPC has no code for is one of ours,
+ * −32010 to −32019. Sessions and batches always answer 200, as their clients take another status for a broken connection.
+ */
+export const MCP_ERRORS = {
+  invalid_request: { code: ERROR.invalidParams, status: 400 },
+  unauthorized: { code: -32010, status: 401 },
+  insufficient_balance: { code: -32011, status: 402 },
+  // 202 would say that there is no answer to wait for.
+  payment_pending: { code: -32019, status: 503 },
+  payment_expired: { code: -32011, status: 402 },
+  payment_verification_failed: { code: -32011, status: 402 },
+  insufficient_payment: { code: -32011, status: 402 },
+  escrow_not_setup: { code: -32011, status: 402 },
+  permission_denied: { code: -32012, status: 403 },
+  invalid_model: { code: -32013, status: 404 },
+  not_found: { code: -32013, status: 404 },
+  method_not_allowed: { code: ERROR.invalidParams, status: 405 },
+  idempotency_conflict: { code: -32014, status: 409 },
+  payload_too_large: { code: -32015, status: 413 },
+  unprocessable: { code: ERROR.invalidParams, status: 422 },
+  rate_limit_exceeded: { code: -32016, status: 429 },
+  provider_unavailable: { code: -32017, status: 502 },
+  reply_cut: { code: -32017, status: 502 },
+  no_provider_healthy: { code: -32017, status: 503 },
+  service_unavailable: { code: -32018, status: 503 },
+  internal: { code: ERROR.internal, status: 500 },
+} as const satisfies Record<ErrorCode, { code: number; status: number }>;
+
+export interface McpErrorReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** Any thrown value as a JSON-RPC error. `data` names our code, what is wrong and when a retry can help, and has the members of `more`. */
+export function toMcpError(thrown: unknown, idText: string, more: Readonly<Record<string, unknown>> = {}): McpErrorReply {
+  const error = toGatewayError(thrown);
+  const { status } = MCP_ERRORS[error.code];
+  const code = error instanceof NotUtf8 ? ERROR.parse : MCP_ERRORS[error.code].code;
+  const headers: Record<string, string> = { ...error.headers };
+  if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
+  return { status, headers, text: errorText(idText, { code, message: error.message, data: { ...dataOf(error), ...more } }) };
+}
+
+function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unknown> {
+  return {
+    type: code,
+    ...(param === undefined ? {} : { param }),
+    ...(retryAfterS === undefined ? {} : { retry_after_s: Math.max(1, Math.ceil(retryAfterS)) }),
+  };
+}
+
+/** What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or a provider did, and for what is meant to be refused. */
+export function worthTelling(thrown: unknown): unknown {
+  const { code, cause } = toGatewayError(thrown);
+  if (code === 'internal') return cause ?? thrown;
+  return code === 'service_unavailable' ? (cause ?? null) : null;
+}
+
+/** Whether an error says that the caller has to pay before the call is made. */
+export function asksForMoney(error: unknown): error is GatewayError {
+  const { code } = toGatewayError(error);
+  return MCP_ERRORS[code].code === MCP_ERRORS.insufficient_balance.code;
+}

@@ -1,0 +1,94 @@
+import { isObject } from '#wire';
+
+/** A token of RFC 9110, 5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** A property of a tool's arguments that a header repeats. */
+export interface ParamHeader {
+  readonly path: readonly string[];
+  /** The header's name behind `Mcp-Param-`. */
+  readonly name: string;
+  readonly numeric: boolean;
+}
+
+/** By schema: one of a catalogue is read at each call. */
+const known = new WeakMap<object, ReadonlyMap<string, ParamHeader>>();
+
+/** A schema is a stranger's. */
+const SCHEMA_NODES_MAX = 10_000;
+const PATH_MAX = 64;
+
+/**
+ * Properties that say `x-mcp-header` in an input schema, by lower-case name. Only those that are reached over `properties` alone may; a schema
+ * with any other, a name that is no token or stands twice, or a type that no header can hold is against the specification, and none of its
+ * headers count. A `number` is, too, but servers compare it all the same.
+ */
+export function paramHeadersOf(inputSchema: unknown): ReadonlyMap<string, ParamHeader> {
+  if (!isObject(inputSchema)) return NONE;
+  let found = known.get(inputSchema);
+  if (!found) {
+    found = readSchema(inputSchema) ?? NONE;
+    known.set(inputSchema, found);
+  }
+  return found;
+}
+
+const NONE: ReadonlyMap<string, ParamHeader> = new Map();
+
+interface Place {
+  readonly node: unknown;
+  /** Null where `properties` alone do not lead. */
+  readonly path: readonly string[] | null;
+}
+
+function readSchema(root: object): ReadonlyMap<string, ParamHeader> | null {
+  const found = new Map<string, ParamHeader>();
+  const open: Place[] = [{ node: root, path: [] }];
+  for (let read = 0; read < open.length; read++) {
+    const { node, path } = open[read]!;
+    if (open.length > SCHEMA_NODES_MAX || (path !== null && path.length > PATH_MAX)) return null;
+    if (!isObject(node)) continue;
+    if (Object.hasOwn(node, 'x-mcp-header')) {
+      const header = toParamHeader(node, path);
+      if (!header || found.has(header.name.toLowerCase())) return null;
+      found.set(header.name.toLowerCase(), header);
+    }
+    if (isObject(node['properties']))
+      for (const [key, child] of Object.entries(node['properties'])) open.push({ node: child, path: path && [...path, key] });
+    for (const keyword of ELSEWHERE) for (const child of childrenOf(node[keyword], keyword)) open.push({ node: child, path: null });
+  }
+  return found;
+}
+
+function toParamHeader(node: Readonly<Record<string, unknown>>, path: readonly string[] | null): ParamHeader | null {
+  const { 'x-mcp-header': name, type } = node;
+  if (!path?.length || typeof name !== 'string' || !TOKEN.test(name)) return null;
+  const numeric = type === 'integer' || type === 'number';
+  return numeric || type === 'string' || type === 'boolean' ? { path, name, numeric } : null;
+}
+
+const MAPS = ['patternProperties', 'dependentSchemas', '$defs', 'definitions'];
+/** Keywords below which a schema stands that is not simply a property. */
+const ELSEWHERE = [
+  ...MAPS,
+  'items',
+  'prefixItems',
+  'contains',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'propertyNames',
+  'oneOf',
+  'anyOf',
+  'allOf',
+  'not',
+  'if',
+  'then',
+  'else',
+];
+
+function childrenOf(value: unknown, keyword: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (isObject(value)) return MAPS.includes(keyword) ? Object.values(value) : [value];
+  return [];
+}

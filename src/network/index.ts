@@ -1,0 +1,14 @@
+export { createPeerListener, type PeerListener } from './cluster/peer-listener.ts';
+export { createPeers } from './cluster/peers.ts';
+export { createRegistry } from './registry/create-registry.ts';
+export { pricesOf } from './registry/listing.ts';
+export { offerOfTunnel } from './registry/offer-of-tunnel.ts';
+export type { RegisteredService, Registry } from './registry/registry.ts';
+export { createTunnels } from './tunnel/create-tunnels.ts';
+export type { TunnelObserver, Tunnels } from './tunnel/tunnels.ts';
+export { createConsumerTag } from './upstream/consumer-tag.ts';
+export { createUpstream } from './upstream/create-upstream.ts';
+export { createGuardedFetch, type GuardedFetch } from './upstream/guarded-fetch.ts';
+export { OutboundFailure } from './upstream/outbound-failure.ts';
+export { createTunnelUpstream } from './upstream/tunnel-upstream.ts';
+export { createHttpUpstream } from './upstream/upstream.ts';

@@ -1,0 +1,116 @@
+import { GatewayError, parseJson } from '#wire';
+import {
+  BLOCK_TABLES,
+  BLOCKS,
+  readOffers,
+  ConfigError,
+  show,
+  type ConfigProblem,
+  complain,
+  isTable,
+  unknownKey,
+  type Reading,
+  type Table,
+  type Service,
+  type ServiceConfig,
+} from '#config';
+import { CONTROL_LINE_BYTES_MAX, type RegistrationDocument, type RegistrationProblem } from '../tunnel/wire.ts';
+
+const VERSION = 1;
+
+/** A document, its list, a block, its pricing, prices by name. */
+const DEPTH_MAX = 8;
+/** A block has some twenty keys; a server of many tools with prices of their own has more. */
+const KEYS_PER_SERVICE = 64;
+const KEYS_MORE = 2_000;
+/** Prices of parts (a tool, a tier) that services may have on the average, and on top of that: each is a version that is kept for ever. */
+const PARTS_PER_SERVICE = 4;
+const PARTS_MORE = 2_000;
+
+/** A registration that cannot be taken, with everything that is wrong with it. Nothing of it was registered. */
+export class RegistrationError extends Error {
+  override readonly name = 'RegistrationError';
+  readonly problems: readonly RegistrationProblem[];
+  constructor(problems: readonly RegistrationProblem[]) {
+    super(`The registration has ${problems.length === 1 ? '1 problem' : `${problems.length} problems`}`);
+    this.problems = problems;
+  }
+}
+
+export interface RegistrationLimits {
+  readonly servicesMax: number;
+}
+
+/** What a proxy says of its services to a gateway. Nothing of where they run is in it: no address, key or command. */
+export function toRegistrationDocument(services: readonly ServiceConfig[]): RegistrationDocument {
+  const document: Record<string, unknown> = { version: VERSION };
+  for (const table of BLOCK_TABLES) {
+    const kind = BLOCKS[table];
+    const offered = services.filter(({ service }) => service.primitive === kind.primitive);
+    if (offered.length > 0) document[table] = offered.map(({ service }) => kind.toBlock(service));
+  }
+  return document as unknown as RegistrationDocument;
+}
+
+/**
+ * Reads a registration document as a stranger sent it, by the same options as the blocks of a file. The services are those of one provider,
+ * at least one. Throws RegistrationError.
+ */
+export function readRegistration(text: string, { servicesMax }: RegistrationLimits): readonly Service[] {
+  const problems: ConfigProblem[] = [];
+  const reading: Reading = { file: null, lineOf: () => null, env: {}, problems };
+  try {
+    const document = parse(text, servicesMax);
+    const services = readDocument(document, servicesMax, reading);
+    if (problems.length === 0) return services;
+  } catch (error) {
+    // So many problems that reading gave up.
+    if (!(error instanceof ConfigError)) throw error;
+  }
+  throw new RegistrationError(problems.map(({ key, wrong, right }) => ({ key, wrong, right })));
+}
+
+function parse(text: string, servicesMax: number): unknown {
+  const refused = (wrong: string, right: string) => new RegistrationError([{ key: 'document', wrong, right }]);
+  if (text.length > CONTROL_LINE_BYTES_MAX) throw refused(`has ${text.length} characters`, `at most ${CONTROL_LINE_BYTES_MAX}`);
+  try {
+    return parseJson(Buffer.from(text), { jsonDepthMax: DEPTH_MAX, jsonKeysMax: KEYS_MORE + servicesMax * KEYS_PER_SERVICE });
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw refused(error.message.replace(/^The body /, ''), 'a JSON object with the lists models, tools, agents, images and videos');
+  }
+}
+
+function readDocument(document: unknown, servicesMax: number, reading: Reading): readonly Service[] {
+  if (!isTable(document)) {
+    complain(reading, 'document', `is ${show(document)}`, 'an object');
+    return [];
+  }
+  if (document['version'] !== VERSION)
+    complain(reading, 'version', `is ${show(document['version'])}`, `${VERSION}, the one version that this gateway reads`);
+  const known: readonly string[] = ['version', ...BLOCK_TABLES];
+  for (const key of Object.keys(document)) if (!known.includes(key)) unknownKey(key, key, known, reading);
+  const parts = countParts(document);
+  const partsMax = PARTS_MORE + PARTS_PER_SERVICE * servicesMax;
+  if (parts > partsMax) {
+    complain(reading, 'document', `has ${parts} prices of tools, tiers and resolutions`, `at most ${partsMax}`);
+    return [];
+  }
+  const services = readOffers(document, { max: servicesMax, oneProvider: true }, reading);
+  if (services.length === 0 && reading.problems.length === 0) complain(reading, 'document', 'offers nothing', 'at least one service');
+  return services;
+}
+
+/** Before anything of it is read: that takes a while where there are many. */
+function countParts(document: Table): number {
+  let count = 0;
+  for (const table of BLOCK_TABLES) {
+    const blocks = document[table];
+    if (!Array.isArray(blocks)) continue;
+    for (const block of blocks as readonly unknown[]) {
+      const pricing = isTable(block) ? block['pricing'] : null;
+      if (isTable(pricing)) for (const prices of Object.values(pricing)) if (isTable(prices)) count += Object.keys(prices).length;
+    }
+  }
+  return count;
+}

@@ -1,0 +1,121 @@
+import { loadStatement, type Database } from '#store';
+import type { PriceVersion } from '#billing';
+import { type Offer, type Catalog, LATELY_MS } from '#gateway';
+import { offerOfTunnel } from './offer-of-tunnel.ts';
+import type { RegisteredService } from './registry.ts';
+import { registeredOf } from './stored-document.ts';
+
+/** The offers of providers with a tunnel, in the catalogue for as long as each is reachable, and for the grace time after. */
+export interface Listing {
+  /** `awayMs`: how long a provider that cannot be reached, and was not listed, has been away. */
+  set(provider: string, state: { readonly reachable: boolean; readonly revision: number; readonly awayMs: number }): void;
+  /** What a provider registered, as it is in the database now. Listed at once. */
+  put(provider: string, revision: number, services: readonly RegisteredService[]): void;
+  /** Reads what is to be listed and was registered elsewhere or before; what fails is read with the next call. */
+  load(): Promise<void>;
+  close(): void;
+}
+
+export interface ListingOptions {
+  readonly database: Pick<Database, 'batch'>;
+  readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
+  readonly graceMs: number;
+  /** A provider is listed no longer. */
+  readonly onGone: (provider: string) => void;
+}
+
+interface Listed {
+  /** Revision that is to be listed. */
+  wanted: number;
+  /** Revision that is listed. */
+  loaded: number;
+  offers: readonly Offer[];
+  /** Runs while the provider is away. */
+  grace: NodeJS.Timeout | null;
+  /** It has been away for longer than the grace time: what it offered is only to be remembered. For how long, when that was learnt. */
+  goneMs: number | null;
+}
+
+const FIND = loadStatement(import.meta.url, './sql/find-document.sql');
+const LOAD_MAX = 100;
+
+export function createListing({ database, catalog, graceMs, onGone }: ListingOptions): Listing {
+  const listed = new Map<string, Listed>();
+  const toLoad = new Set<string>();
+  let loading: Promise<void> | null = null;
+
+  const end = (provider: string) => {
+    const found = listed.get(provider);
+    listed.delete(provider);
+    toLoad.delete(provider);
+    if (found && found.offers.length > 0) catalog.depart(sourceOf(provider), found.offers, graceMs);
+    onGone(provider);
+  };
+
+  const loadAll = async () => {
+    while (toLoad.size > 0) {
+      const group = [...toLoad].slice(0, LOAD_MAX);
+      // Before reading: what is registered while it reads is to be read again.
+      for (const provider of group) toLoad.delete(provider);
+      const found = await database.batch(group.map((provider) => ({ statement: FIND, params: [provider] }))).catch((error: unknown) => {
+        for (const provider of group) if (listed.has(provider)) toLoad.add(provider);
+        throw error;
+      });
+      for (const [row] of found) if (row) listing.put(row['provider'] as string, Number(row['revision']), registeredOf(row));
+    }
+  };
+
+  const listing: Listing = {
+    set(provider, { reachable, revision, awayMs }) {
+      let found = listed.get(provider);
+      if (!found) {
+        const gone = !reachable && awayMs >= graceMs;
+        if (gone && (awayMs >= LATELY_MS || revision === 0)) return onGone(provider);
+        listed.set(provider, (found = { wanted: 0, loaded: 0, offers: [], grace: null, goneMs: gone ? awayMs : null }));
+      }
+      if (reachable) {
+        if (found.grace) clearTimeout(found.grace);
+        found.grace = null;
+        found.goneMs = null;
+      } else if (found.goneMs === null) {
+        found.grace ??= setTimeout(end, graceMs - Math.max(0, awayMs), provider).unref();
+      }
+      if (revision > found.wanted) found.wanted = revision;
+      if (found.loaded < found.wanted) toLoad.add(provider);
+    },
+    put(provider, revision, services) {
+      const found = listed.get(provider);
+      if (!found || revision <= found.loaded) return;
+      found.loaded = revision;
+      if (found.loaded >= found.wanted) toLoad.delete(provider);
+      if (found.goneMs !== null) {
+        catalog.depart(sourceOf(provider), offersOf(provider, services), found.goneMs);
+        return end(provider);
+      }
+      const changes = services.length > 0 || found.offers.length > 0;
+      found.offers = offersOf(provider, services);
+      if (changes) catalog.replace(sourceOf(provider), found.offers);
+    },
+    load: () => (loading ??= loadAll().finally(() => (loading = null))),
+    close() {
+      for (const { grace } of listed.values()) if (grace) clearTimeout(grace);
+      listed.clear();
+      toLoad.clear();
+    },
+  };
+  return listing;
+}
+
+/** Services of a provider as the offers that the catalogue lists. */
+export function offersOf(provider: string, services: readonly RegisteredService[]): readonly Offer[] {
+  return services.map((registered) => offerOfTunnel(registered, provider));
+}
+
+/** Every price of the offers, for the price book. */
+export function pricesOf(offers: readonly Offer[]): readonly PriceVersion[] {
+  return offers.flatMap(({ price, variants, provider, service }) =>
+    [price, ...Object.values(variants)].map((each) => ({ ...each, provider: provider.id, service })),
+  );
+}
+
+const sourceOf = (provider: string): string => `tunnel:${provider}`;

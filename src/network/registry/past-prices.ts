@@ -1,0 +1,178 @@
+import { METERS, ratesFromJson, ratesToJson, type MicroUsd, type Rates, JUMP, ratesAbove } from '#billing';
+import type { Service } from '#config';
+import { RegistrationError } from './document.ts';
+import type { RegisteredService } from './registry.ts';
+
+/** All that decides what a call of a service costs. */
+export interface Prices {
+  readonly rates: Rates;
+  /** Of parts that have their own; the others cost `rates`. */
+  readonly variants: Readonly<Record<string, Rates>>;
+  readonly priceCap: MicroUsd | null;
+  readonly nestedMax: MicroUsd;
+  /** The price is for all messages of a task. */
+  readonly byTask: boolean;
+}
+
+/** The least that a service cost lately. */
+export interface PastPrice {
+  /** `<primitive>/<name>`. */
+  readonly key: string;
+  /** Epoch milliseconds: until when the notice of its last raise runs; of a service that is gone, when it would have. */
+  readonly until: number;
+  readonly prices: Prices;
+}
+
+/** How long a service that was taken back is remembered after its notice, so that it cannot come back at another price unnoticed. */
+const GONE_MS = 24 * 3_600_000;
+/** Prices of services that were taken back, of one provider. */
+const GONE_PRICES_MAX = 20_000;
+
+/**
+ * What is to be remembered when a provider's services change from `before` to `after`. A notice runs from the last raise, and what it is held against is
+ * the least of all prices since, so that a raise in many steps is one. Throws RegistrationError where more is taken back than is remembered.
+ */
+export function nextPastPrices(
+  past: readonly PastPrice[],
+  before: readonly RegisteredService[],
+  after: readonly Service[],
+  { now, noticeMs }: { readonly now: number; readonly noticeMs: number },
+): readonly PastPrice[] {
+  if (noticeMs === 0) return [];
+  const until = now + noticeMs;
+  const wanted = new Map(after.map((service) => [keyOf(service), pricesOfService(service)]));
+  const known = new Map(past.map((one) => [one.key, one]));
+  const next: PastPrice[] = [];
+  for (const { service } of before) {
+    const key = keyOf(service);
+    const found = known.get(key);
+    known.delete(key);
+    const current = pricesOfService(service);
+    const running = found !== undefined && found.until > now;
+    const least = running ? leastOf(found.prices, current) : current;
+    const to = wanted.get(key);
+    if (to === undefined || isAbove(to, current)) next.push({ key, until, prices: least });
+    else if (running) next.push({ key, until: found.until, prices: least });
+  }
+  // What is left was taken back before.
+  for (const one of known.values()) {
+    const to = wanted.get(one.key);
+    if (to !== undefined) next.push(isAbove(to, one.prices) ? { ...one, until } : one);
+    else if (one.until + GONE_MS > now) next.push(one);
+  }
+  const gone = next.reduce((sum, { key, prices }) => sum + (wanted.has(key) ? 0 : 1 + Object.keys(prices.variants).length), 0);
+  if (gone > GONE_PRICES_MAX)
+    throw new RegistrationError([
+      {
+        key: 'document',
+        wrong: `takes back services with ${gone} prices within a day`,
+        right: `at most ${GONE_PRICES_MAX}: keep the names of your services, or wait a day`,
+      },
+    ]);
+  return next;
+}
+
+/** The services, those whose price jumped with what they cost before. */
+export function withRaises(services: readonly RegisteredService[], past: readonly PastPrice[]): readonly RegisteredService[] {
+  if (past.length === 0) return services;
+  const known = new Map(past.map((one) => [one.key, one]));
+  return services.map((registered) => {
+    const found = known.get(keyOf(registered.service));
+    if (!found || !isAbove(pricesOfService(registered.service), found.prices, JUMP)) return registered;
+    return { ...registered, raised: { until: found.until, was: found.prices } };
+  });
+}
+
+/** The service at other prices. */
+export function atPrices(service: Service, { rates, variants, priceCap, nestedMax, byTask }: Prices): Service {
+  const common = { rates, variants };
+  if (service.primitive === 'tool') return { ...service, ...common, priceCap };
+  if (service.primitive !== 'agent') return { ...service, ...common };
+  return { ...service, ...common, priceCap, agent: { ...service.agent, nestedMax, chargedPer: byTask ? 'task' : 'message' } };
+}
+
+const keyOf = ({ primitive, name }: Service): string => `${primitive}/${name}`;
+
+function pricesOfService(service: Service): Prices {
+  const { rates, variants } = service;
+  return {
+    rates,
+    variants,
+    priceCap: service.primitive === 'tool' || service.primitive === 'agent' ? service.priceCap : null,
+    nestedMax: service.primitive === 'agent' ? service.agent.nestedMax : 0n,
+    byTask: service.primitive === 'agent' && service.agent.chargedPer === 'task',
+  };
+}
+
+const partOf = ({ rates, variants }: Prices, name: string): Rates => (Object.hasOwn(variants, name) ? variants[name]! : rates);
+
+const partsOf = (one: Prices, other: Prices): ReadonlySet<string> => new Set([...Object.keys(one.variants), ...Object.keys(other.variants)]);
+
+function isAbove(prices: Prices, was: Prices, times = 1n): boolean {
+  if (ratesAbove(prices.rates, was.rates, times)) return true;
+  if (prices.nestedMax > times * was.nestedMax || (was.byTask && !prices.byTask)) return true;
+  if (prices.priceCap !== null && was.priceCap !== null && prices.priceCap > times * was.priceCap) return true;
+  for (const name of partsOf(prices, was)) if (ratesAbove(partOf(prices, name), partOf(was, name), times)) return true;
+  return false;
+}
+
+const min = (one: bigint, other: bigint): bigint => (one < other ? one : other);
+
+function leastRates(one: Rates, other: Rates): Rates {
+  return Object.fromEntries(
+    METERS.filter((meter) => one[meter] !== undefined || other[meter] !== undefined).map((meter) => [
+      meter,
+      min(one[meter] ?? 0n, other[meter] ?? 0n),
+    ]),
+  );
+}
+
+function leastOf(one: Prices, other: Prices): Prices {
+  return {
+    rates: leastRates(one.rates, other.rates),
+    variants: Object.fromEntries([...partsOf(one, other)].map((name) => [name, leastRates(partOf(one, name), partOf(other, name))])),
+    priceCap: one.priceCap === null || other.priceCap === null ? (one.priceCap ?? other.priceCap) : min(one.priceCap, other.priceCap),
+    nestedMax: min(one.nestedMax, other.nestedMax),
+    byTask: one.byTask || other.byTask,
+  };
+}
+
+interface PastPriceJson {
+  readonly key: string;
+  readonly until: number;
+  readonly rates: Record<string, string>;
+  readonly variants: Record<string, Record<string, string>>;
+  readonly priceCap: string | null;
+  readonly nestedMax: string;
+  readonly byTask: boolean;
+}
+
+/** As JSON text, amounts as decimal strings. */
+export function pastPricesToText(past: readonly PastPrice[]): string {
+  return JSON.stringify(
+    past.map(({ key, until, prices: { rates, variants, priceCap, nestedMax, byTask } }): PastPriceJson => ({
+      key,
+      until,
+      rates: ratesToJson(rates),
+      variants: Object.fromEntries(Object.entries(variants).map(([name, each]) => [name, ratesToJson(each)])),
+      priceCap: priceCap?.toString() ?? null,
+      nestedMax: nestedMax.toString(),
+      byTask,
+    })),
+  );
+}
+
+/** The inverse of pastPricesToText. */
+export function pastPricesFromText(text: string): readonly PastPrice[] {
+  return (JSON.parse(text) as readonly PastPriceJson[]).map(({ key, until, rates, variants, priceCap, nestedMax, byTask }) => ({
+    key,
+    until,
+    prices: {
+      rates: ratesFromJson(rates),
+      variants: Object.fromEntries(Object.entries(variants).map(([name, each]) => [name, ratesFromJson(each)])),
+      priceCap: priceCap === null ? null : BigInt(priceCap),
+      nestedMax: BigInt(nestedMax),
+      byTask,
+    },
+  }));
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import { GatewayError } from '#wire';
+import type { Caller } from '#gateway';
+import { type Identity, refuseRepeatedCredentials, providerIdOf } from '#auth';
+import { isWallet, hasLimit } from '#auth/accounts';
+import { TUNNEL_PROTOCOL } from './wire.ts';
+
+/** Who dials in, once that is proven. */
+export interface AdmittedProvider {
+  readonly provider: string;
+  readonly account: string;
+  /** Came with an API key: registrations are not signed, and the tunnel ends when the key does. */
+  readonly byKey: boolean;
+}
+
+export interface AdmitOptions {
+  /** Throws GatewayError. */
+  readonly authenticate: (headers: IncomingMessage['headers'], address: string) => Caller | Promise<Caller>;
+  readonly identity: Pick<Identity, 'providerId'>;
+  /** Public keys and account ids that may dial in; empty is everybody. */
+  readonly providers: readonly string[];
+}
+
+const refused = (message: string) => new GatewayError('permission_denied', message);
+
+/** Decides on dials; `address` is where one comes from. Rejects with GatewayError, or with what `authenticate` rejects with. */
+export function createAdmission({
+  authenticate,
+  identity,
+  providers,
+}: AdmitOptions): (request: IncomingMessage, address: string) => Promise<AdmittedProvider> {
+  const allowed = new Set(providers.map(inOneCase));
+  return async (request, address) => {
+    const offered = request.headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
+    if (!offered?.includes(TUNNEL_PROTOCOL))
+      throw new GatewayError(
+        'invalid_request',
+        `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the one this gateway speaks with providers`,
+      );
+    refuseRepeatedCredentials(request.rawHeaders);
+    const { account, key, wallet } = await authenticate(request.headers, address);
+    const provider = providerIdOf(account, identity);
+    if (key === null && wallet === null) throw refused('An access token cannot provide: use a wallet, or an API key of the account');
+    if (key && (key.allowedServices !== null || (key.budget !== null && hasLimit(key.budget))))
+      throw refused('A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet');
+    // Whoever finds a key of a wallet's account could otherwise take the place of the wallet's own proxy.
+    if (key && isWallet(account)) throw refused("The account of this key is a wallet's: provide as the wallet itself, with [router.siwx]");
+    if (wallet && !account.endsWith(`:${provider}`))
+      throw refused('A contract wallet cannot sign registrations: provide with an ordinary wallet, or with an API key of the account');
+    if (allowed.size > 0 && ![provider, account, wallet?.caip10].some((name) => name !== undefined && allowed.has(inOneCase(name))))
+      throw refused(`Provider ${provider} is not on this gateway's list of providers`);
+    return { provider, account, byKey: wallet === null };
+  };
+}
+
+/** EVM addresses are the same in every case, base58 is not. */
+const inOneCase = (name: string) => (name.includes('0x') ? name.toLowerCase() : name);

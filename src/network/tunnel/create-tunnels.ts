@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { WebSocketServer } from 'ws';
+import { networkOf, GatewayError, requestIdOf, TUNNEL_PATH } from '#wire';
+import type { TunnelConfig } from '#config';
+import { toGatewayError } from '#gateway';
+import type { Registry } from '../registry/registry.ts';
+import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
+import { refuseUpgrade } from './refuse-upgrade.ts';
+import { SOCKET_OPTIONS } from './socket-stream.ts';
+import { createFrameBudget, type FrameBudget } from './frame-meter.ts';
+import { openTunnel, type Tunnel, type TunnelLimits } from './tunnel.ts';
+import type { TunnelObserver, Tunnels } from './tunnels.ts';
+import { TUNNEL_PROTOCOL } from './wire.ts';
+
+export interface TunnelsOptions {
+  /** Proxies dial in at its address. It must not listen yet. */
+  readonly server: FastifyInstance;
+  readonly authenticate: AdmitOptions['authenticate'];
+  readonly identity: AdmitOptions['identity'];
+  readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded'>;
+  readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax' | 'connectionsPerAddressMax'>;
+  /** Domains that wallets sign in for, and that a signed registration may name as its router. */
+  readonly domains: readonly string[];
+  /** Of this gateway, for the proxy's log. */
+  readonly version: string;
+  /** Where a dial comes from; by default its socket's other end, which is a load balancer where there is one. */
+  readonly addressOf?: (request: IncomingMessage) => string;
+  readonly observer?: TunnelObserver;
+  readonly limits?: Partial<TunnelsLimits>;
+}
+
+export interface TunnelsLimits extends TunnelLimits {
+  /** Connections at once. */
+  readonly connectionsMax: number;
+  /** Connections of one provider that have registered nothing yet. */
+  readonly newConnectionsMax: number;
+}
+
+const LIMITS: TunnelsLimits = {
+  connectionsMax: 10_000,
+  newConnectionsMax: 4,
+  handshakeMs: 10_000,
+  registerMs: 60_000,
+  registrationBurst: 10,
+  registrationIntervalMs: 10_000,
+  drainMsMax: 15 * 60_000,
+};
+
+/** Lets providers' proxies dial in to a server, and keeps their tunnels. */
+export function createTunnels(options: TunnelsOptions): Tunnels {
+  const { server, registry, config, domains, version, observer = {}, addressOf = remoteAddress } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const admit = createAdmission({ authenticate: options.authenticate, identity: options.identity, providers: config.providers });
+  const tunnels = new Map<string, Tunnel>();
+  const sockets = new WebSocketServer({
+    ...SOCKET_OPTIONS,
+    noServer: true,
+    clientTracking: false,
+    handleProtocols: () => TUNNEL_PROTOCOL,
+  });
+  let dialling = 0;
+  /** Of each client network. */
+  const held = new Map<string, { connections: number; readonly frames: FrameBudget }>();
+  let closing = false;
+
+  const checkCapacity = () => {
+    if (closing)
+      throw new GatewayError('service_unavailable', 'This gateway is shutting down; dial another or retry in a moment', { retryAfterS: 1 });
+    if (tunnels.size + dialling > limits.connectionsMax)
+      throw new GatewayError('service_unavailable', 'This gateway has as many providers connected as it takes', { retryAfterS: 10 });
+  };
+  const checkProvider = (provider: string) => {
+    let opening = 0;
+    for (const { connection, session } of tunnels.values()) if (connection.provider === provider && session() === null) opening += 1;
+    if (opening >= limits.newConnectionsMax)
+      throw new GatewayError('rate_limit_exceeded', `Provider ${provider} has ${opening} connections that registered nothing yet`, {
+        retryAfterS: 2,
+      });
+  };
+
+  const checkNetwork = (network: string) => {
+    const count = held.get(network)?.connections ?? 0;
+    if (count >= config.connectionsPerAddressMax)
+      throw new GatewayError('rate_limit_exceeded', `There are ${count} connections from your network, which is the most one may have`, {
+        retryAfterS: 10,
+      });
+  };
+
+  const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
+    sockets.handleUpgrade(request, wire, head, (socket) => {
+      const network = networkOf(address);
+      let from = held.get(network);
+      if (!from) held.set(network, (from = { connections: 0, frames: createFrameBudget() }));
+      from.connections += 1;
+      const tunnel = openTunnel({
+        socket,
+        wire,
+        id: randomUUID(),
+        admitted,
+        registry,
+        rules: { domains, servicesMax: config.servicesMax },
+        observer,
+        version,
+        silenceMs: config.silenceMs,
+        limits,
+        frames: from.frames,
+        stillAdmitted: () => stillOpens(options.authenticate, request, address),
+      });
+      tunnels.set(tunnel.connection.id, tunnel);
+      void tunnel.closed.then(() => {
+        tunnels.delete(tunnel.connection.id);
+        from.connections -= 1;
+        if (from.connections === 0) held.delete(network);
+      });
+      observer.connected?.(tunnel.connection, address);
+    });
+  };
+
+  const accept = async (request: IncomingMessage, wire: Socket, head: Buffer) => {
+    const address = addressOf(request);
+    const giveUp = () => wire.destroy();
+    wire.on('error', giveUp);
+    wire.setTimeout(limits.handshakeMs, giveUp);
+    dialling += 1;
+    try {
+      checkCapacity();
+      checkNetwork(networkOf(address));
+      const admitted = await admit(request, address);
+      checkCapacity();
+      checkProvider(admitted.provider);
+      if (wire.destroyed) return;
+      wire.off('timeout', giveUp);
+      wire.off('error', giveUp);
+      open(admitted, request, wire, head, address);
+    } catch (error) {
+      refuse(error, request, wire, address);
+    } finally {
+      dialling -= 1;
+    }
+  };
+  const refuse = (error: unknown, request: IncomingMessage, wire: Socket, address: string) => {
+    const told = toGatewayError(error);
+    observer.rejected?.(told, address);
+    if (!wire.destroyed) refuseUpgrade(wire, told, requestIdOf(request.headers));
+  };
+  // What is wrong with a handshake is told like every other error.
+  sockets.on('wsClientError', (error, wire, request) =>
+    refuse(
+      new GatewayError('invalid_request', `The WebSocket handshake is not valid: ${error.message}`),
+      request,
+      wire as Socket,
+      addressOf(request),
+    ),
+  );
+
+  server.server.on('upgrade', (request, wire, head) => void accept(request, wire as Socket, head));
+  server.get(TUNNEL_PATH, { schema: { hide: true } }, (request, reply) => {
+    return reply
+      .code(426)
+      .headers({ upgrade: 'websocket', connection: 'upgrade', 'x-request-id': request.id })
+      .send({ error: { message: whyNoUpgrade(request.headers), type: 'invalid_request', code: 426, param: null } });
+  });
+  const stopListening = registry.onSuperseded((connection) => tunnels.get(connection)?.replaced());
+
+  return {
+    session: (connection) => tunnels.get(connection)?.session() ?? null,
+    count() {
+      let connections = 0;
+      let streams = 0;
+      for (const tunnel of tunnels.values()) {
+        if (tunnel.session() !== null) connections += 1;
+        streams += tunnel.streams();
+      }
+      return { connections, streams };
+    },
+    async close(drainMs) {
+      closing = true;
+      const open = [...tunnels.values()];
+      for (const tunnel of open) tunnel.drain(drainMs);
+      await Promise.all(open.map(({ closed }) => closed));
+      stopListening();
+    },
+  };
+}
+
+/** A dial of which a proxy on the way passed everything on but what makes it one, or a request that is none. */
+function whyNoUpgrade({ upgrade, 'sec-websocket-protocol': protocol }: IncomingMessage['headers']): string {
+  if (protocol === undefined || (upgrade !== undefined && upgrade.toLowerCase() !== 'websocket'))
+    return `This is where providers' proxies dial in: "tollgate provide" opens a WebSocket here, with the subprotocol ${TUNNEL_PROTOCOL}`;
+  const dropped = upgrade === undefined ? 'Upgrade' : 'Connection';
+  return `Something between us dropped the ${dropped} header of this WebSocket. A reverse proxy has to pass Upgrade and Connection on (nginx: proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade")`;
+}
+
+const remoteAddress = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
+
+/** False for a credential that was revoked or has expired. */
+async function stillOpens(authenticate: AdmitOptions['authenticate'], { headers }: IncomingMessage, address: string): Promise<boolean> {
+  try {
+    await authenticate(headers, address);
+    return true;
+  } catch (error) {
+    return !(error instanceof GatewayError && error.code === 'unauthorized');
+  }
+}

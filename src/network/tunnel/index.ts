@@ -1,0 +1,17 @@
+/* What a provider's proxy shares with the gateway: the tunnel and how services are registered. Nothing else of the network is loaded for it. */
+export { toRegistrationDocument } from '../registry/document.ts';
+export { createSocketStream, SOCKET_OPTIONS } from './socket-stream.ts';
+export { resetStream } from './stream-end.ts';
+export {
+  CONSUMER_HEADER,
+  CONTROL_LINE_BYTES_MAX,
+  CONTROL_PATH,
+  type GatewayMessage,
+  parseServicePath,
+  PROXY_FAILURE_HEADER,
+  type ProxyFailure,
+  type ProxyMessage,
+  type RegistrationProblem,
+  registrationText,
+  TUNNEL_PROTOCOL,
+} from './wire.ts';

@@ -1,0 +1,17 @@
+import type { DirectEndpoint, TunnelEndpoint, Upstream, UpstreamOf } from '#gateway';
+
+export interface UpstreamWays {
+  readonly direct: UpstreamOf<DirectEndpoint>;
+  readonly tunnel: UpstreamOf<TunnelEndpoint>;
+}
+
+/** Reaches every endpoint in the way of its kind. */
+export function createUpstream({ direct, tunnel }: UpstreamWays): Upstream {
+  return {
+    send: (endpoint, request, account, last) =>
+      endpoint.kind === 'direct' ? direct.send(endpoint, request, account, last) : tunnel.send(endpoint, request, account, last),
+    async close() {
+      await Promise.all([direct.close(), tunnel.close()]);
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import type { LookupAddress } from 'node:dns';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import { Client, type buildConnector } from 'undici';
+import { isPublicAddress, hostOf, outboundUrlFault } from '#wire';
+import { guardedConnect, permittedAddresses, type Guard } from './guarded-connect.ts';
+import { OutboundFailure } from './outbound-failure.ts';
+import { createPublicLookup, lookupHere, type OutboundLookup } from './outbound-lookup.ts';
+
+export interface GuardedRequest {
+  /** Default GET. */
+  readonly method?: 'GET' | 'HEAD' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Of everything together: the lookup, the connection, the head, the body. */
+  readonly timeoutMs: number;
+  /** A longer reply is a failure. 0: what follows the head is of no interest. */
+  readonly bodyBytesMax: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface GuardedReply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** As it came: nothing is unpacked. */
+  readonly body: Buffer;
+}
+
+/** Rejects with OutboundFailure; with the reason of the signal where that is what ended it. Redirects are replies like any other. */
+export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<GuardedReply>;
+
+export interface GuardedFetchOptions {
+  /** Development: http, any port, and this machine and its networks. */
+  readonly allowPrivate: boolean;
+  readonly lookup?: OutboundLookup;
+  /** Whether an address may be connected to; default those of the public internet, or with `allowPrivate` all. */
+  readonly permits?: (address: string) => boolean;
+}
+
+const HEAD_BYTES_MAX = 16 * 1024;
+
+/**
+ * Calls URLs that strangers name (webhooks, pictures, cards) without giving them a way to what this machine alone can reach. Every call has a connection of
+ * its own, whose address is checked as it is made.
+ */
+export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOptions): GuardedFetch {
+  const guard: Guard = {
+    lookup: options.lookup ?? (allowPrivate ? lookupHere : createPublicLookup()),
+    permits: options.permits ?? (allowPrivate ? () => true : isPublicAddress),
+  };
+
+  return async (text, { timeoutMs, signal, ...request }) => {
+    const fault = outboundUrlFault(text, { allowPrivate });
+    if (fault !== null) throw new OutboundFailure(`the URL ${fault}`, { refused: true });
+    const call = createCall(new URL(text), guard);
+    const stopped = Promise.withResolvers<never>();
+    const timer = setTimeout(() => stopped.reject(new OutboundFailure('there was no reply in time')), timeoutMs);
+    const forward = () => stopped.reject(signal?.reason);
+    signal?.addEventListener('abort', forward, { once: true });
+    if (signal?.aborted) forward();
+    try {
+      return await Promise.race([stopped.promise, call.send(request)]);
+    } catch (error) {
+      if (error instanceof OutboundFailure || (signal?.aborted && error === signal.reason)) throw error;
+      throw new OutboundFailure('the receiver could not be reached or broke off', { cause: error });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', forward);
+      call.end();
+    }
+  };
+}
+
+/** One exchange on a connection of its own. `end` leaves nothing of it behind, however far it came. */
+function createCall(url: URL, guard: Guard) {
+  let socket: Socket | null = null;
+  let client: Client | null = null;
+  let over = false;
+
+  const connectTo =
+    (addresses: readonly LookupAddress[]): buildConnector.connector =>
+    (_options, done) => {
+      const secure = url.protocol === 'https:';
+      const opened = guardedConnect({ host: hostOf(url), port: Number(url.port || (secure ? 443 : 80)), secure, addresses }, guard);
+      socket = opened;
+      const failed = (error: Error) => done(error, null);
+      opened.once('error', failed);
+      opened.once(secure ? 'secureConnect' : 'connect', () => {
+        opened.off('error', failed);
+        // The guard may have ended it in this very event.
+        if (opened.errored) failed(opened.errored);
+        else done(null, opened);
+      });
+    };
+
+  return {
+    async send({ method = 'GET', headers = {}, body, bodyBytesMax }: Omit<GuardedRequest, 'timeoutMs' | 'signal'>): Promise<GuardedReply> {
+      const addresses = await permittedAddresses(hostOf(url), guard);
+      if (over) throw new OutboundFailure('the call is over');
+      client = new Client(url.origin, {
+        pipelining: 0,
+        maxHeaderSize: HEAD_BYTES_MAX,
+        // One clock runs over all of it.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        connect: connectTo(addresses),
+      });
+      const path = `${url.pathname}${url.search}`;
+      const sent = { 'accept-encoding': 'identity', 'user-agent': 'tollgate', ...headers };
+      const reply = await client.request({ method, path, headers: sent, body: body ?? null });
+      return { status: reply.statusCode, headers: reply.headers, body: await readBody(reply.body, bodyBytesMax) };
+    },
+    end() {
+      over = true;
+      // Also one that is still being connected, which the client would wait for.
+      socket?.on('error', () => {});
+      socket?.destroy();
+      client?.destroy().catch(() => {});
+    },
+  };
+}
+
+async function readBody(body: AsyncIterable<Uint8Array> & { on(event: 'error', listener: () => void): unknown }, bytesMax: number): Promise<Buffer> {
+  if (bytesMax === 0) {
+    // It breaks off with its connection, which is nobody's concern.
+    body.on('error', () => {});
+    return Buffer.alloc(0);
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) throw new OutboundFailure(`the reply has more than ${bytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,248 @@
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders as Http2Headers, type IncomingHttpStatusHeader } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
+import { UpstreamFailure, scrubNothing } from '#wire';
+import { type ReplyHold, CALL_OVER, type UpstreamExchange, type UpstreamReply } from '#gateway';
+import { Burst } from './burst.ts';
+
+const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
+
+/** Bytes that wait for a slow reader before the stream is held back. As many as its window has may follow. */
+const QUEUE_BYTES_MAX = 32 * 1024;
+/** What a stream may still send after its reply was complete before it is reset. */
+const DISCARD_BYTES_MAX = 16 * 1024;
+/** What decides about an exchange from outside of it. */
+export interface ExchangeOwner {
+  /** Why a response head is none, or null where it is one. `again`: the request has not begun and may be sent once more. */
+  judge(headers: Http2Headers): UpstreamFailure | 'again' | null;
+  /** What it means that a stream ended before its response head. `code` is that of its RST_STREAM. */
+  broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again';
+  /** It was `again`: the exchange has no stream, and waits for `begin` or `fail`. */
+  again(exchange: Http2Exchange): void;
+  /** The exchange is over, in whatever way; told once. */
+  ended(exchange: Http2Exchange): void;
+}
+
+/** Turns of a clock that an exchange may be silent for. */
+export interface Patience {
+  readonly headTurns: number;
+  readonly idleTurns: number;
+  readonly discardTurns: number;
+}
+
+/**
+ * One request over an HTTP/2 session, and its reply with a bounded queue between. The stream's own buffer is not used: its chunks come here as
+ * the session reads them, so that what waits is counted exactly, can be copied, and outlives the session once it has arrived.
+ */
+export class Http2Exchange implements UpstreamExchange, UpstreamReply {
+  /** The provider's proxy adds its credentials behind the tunnel. */
+  readonly scrub = scrubNothing;
+  readonly head: Promise<UpstreamReply>;
+  memory?: ReplyHold;
+  status = 0;
+  headers: IncomingHttpHeaders = {};
+  readonly #owner: ExchangeOwner;
+  readonly #patience: Patience;
+  #stream: ClientHttp2Stream | null = null;
+  #queue: Uint8Array[] = [];
+  #queuedBytes = 0;
+  readonly #burst = new Burst();
+  #held = false;
+  /** The end of the reply has arrived. */
+  #complete = false;
+  #discarding = false;
+  #error: Error | null = null;
+  #over = false;
+  #turnsLeft: number;
+  #resolveHead!: (reply: UpstreamReply) => void;
+  #rejectHead!: (error: Error) => void;
+  #wake: (() => void) | null = null;
+
+  constructor(owner: ExchangeOwner, patience: Patience) {
+    this.#owner = owner;
+    this.#patience = patience;
+    this.#turnsLeft = patience.headTurns;
+    this.head = new Promise((resolve, reject) => {
+      this.#resolveHead = resolve;
+      this.#rejectHead = reject;
+    });
+  }
+
+  /** False once it failed or was aborted: no stream is needed for it any more. */
+  get wanted(): boolean {
+    return this.#error === null;
+  }
+
+  /** Sends the request on a stream that was just opened. */
+  begin(stream: ClientHttp2Stream, body: Uint8Array | string | null): void {
+    this.#stream = stream;
+    const bypassed = stream.push;
+    stream.push = (chunk: Buffer | null): boolean => {
+      if (chunk !== null) return this.#stream === stream && this.#take(chunk);
+      if (this.#stream === stream) this.#end(stream);
+      // The stream itself is told, so that it closes.
+      return bypassed.call(stream, null);
+    };
+    stream._read(0);
+    stream.on('response', (headers) => {
+      if (this.#stream === stream) this.#respond(stream, headers);
+    });
+    let failure: Error | null = null;
+    stream.on('error', (error) => {
+      failure = error;
+    });
+    stream.on('close', () => {
+      if (this.#stream === stream) this.#closed(stream, failure);
+    });
+    if (body === null) stream.end();
+    else stream.end(body);
+  }
+
+  /** A turn of the clock. */
+  turn(): void {
+    if (this.#queue.length > 0) {
+      // It waits for its reader, not for the provider. Each chunk would keep the whole message in memory that it came in with those of other calls.
+      const [first] = this.#queue;
+      if (this.#queue.length > 1 || first!.buffer.byteLength > 2 * first!.byteLength) this.#queue = [Buffer.concat(this.#queue)];
+      return;
+    }
+    if (--this.#turnsLeft > 0) return;
+    const message = this.status === 0 ? 'the provider did not answer in time' : 'the provider fell silent in the middle of its answer';
+    this.abort(new UpstreamFailure(message, { retryable: true, blame: 'provider', timedOut: true }));
+  }
+
+  /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
+  async read(): Promise<readonly Uint8Array[] | null> {
+    const burst = this.#burst.over;
+    if (burst !== null) await burst;
+    if (this.#queue.length === 0 && !this.#complete && !this.#error) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#queue.length > 0) {
+      const chunks = this.#queue;
+      this.#burst.given(this.#queuedBytes);
+      this.#queue = [];
+      this.#queuedBytes = 0;
+      this.#turnsLeft = this.#patience.idleTurns;
+      this.#release();
+      return chunks;
+    }
+    if (this.#error) throw this.#error;
+    return null;
+  }
+
+  abort(reason: Error): void {
+    if (this.#over) return;
+    this.#queue = [];
+    this.fail(reason);
+    this.#reset();
+  }
+
+  over(): void {
+    if (!this.#discarding) this.abort(CALL_OVER);
+  }
+
+  discard(): void {
+    if (this.#over) return;
+    this.#discarding = true;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#turnsLeft = this.#patience.discardTurns;
+    this.#release();
+  }
+
+  /** Ends the exchange with what went wrong. The stream, if there is one, is left as it is. */
+  fail(error: Error): void {
+    if (this.#over) return;
+    this.#error = error;
+    this.#rejectHead(error);
+    this.#finish();
+  }
+
+  #respond(stream: ClientHttp2Stream, headers: Http2Headers & IncomingHttpStatusHeader): void {
+    if (this.#over) return;
+    const verdict = this.#owner.judge(headers);
+    if (verdict === null) {
+      this.status = headers[':status']!;
+      delete headers[':status'];
+      this.headers = headers;
+      this.#turnsLeft = this.#patience.idleTurns;
+      this.#resolveHead(this);
+      if (this.#complete) this.#finish();
+      return;
+    }
+    // Whatever comes with it is no reply.
+    this.#reset();
+    if (verdict === 'again') this.#owner.again(this);
+    else this.fail(verdict);
+  }
+
+  /** Returns false to hold the stream back. */
+  #take(chunk: Buffer): boolean {
+    if (this.#over) return true;
+    this.#queuedBytes += chunk.byteLength;
+    if (this.#discarding) {
+      if (this.#queuedBytes > DISCARD_BYTES_MAX) this.abort(new Error('the reply went on after its end'));
+      return true;
+    }
+    this.#turnsLeft = this.#patience.idleTurns;
+    this.#queue.push(chunk);
+    this.#held = this.#queuedBytes > QUEUE_BYTES_MAX;
+    this.#wakeReader();
+    return !this.#held;
+  }
+
+  #release(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    // The way by which a stream is told that its reader wants more.
+    this.#stream?._read(0);
+  }
+
+  /** Nothing more comes. A stream that was reset without an error code says so too, but is closed by then. */
+  #end(stream: ClientHttp2Stream): void {
+    if (this.#over || stream.closed) return;
+    this.#complete = true;
+    // The head is told later than what came with it.
+    if (this.status !== 0) this.#finish();
+  }
+
+  #closed(stream: ClientHttp2Stream, error: Error | null): void {
+    this.#reset();
+    if (this.#over) return;
+    if (this.status !== 0) {
+      const cause = error ?? undefined;
+      this.fail(new UpstreamFailure('the provider broke off in the middle of its answer', { retryable: true, blame: 'provider', cause }));
+      return;
+    }
+    const verdict = this.#owner.broken(error, stream.rstCode ?? NGHTTP2_NO_ERROR);
+    if (verdict === 'again') this.#owner.again(this);
+    else this.fail(verdict);
+  }
+
+  /** Lets go of the stream. What the exchange holds of a reply without a head goes with it. */
+  #reset(): void {
+    const stream = this.#stream;
+    this.#stream = null;
+    this.#held = false;
+    if (this.status === 0) {
+      this.#queue = [];
+      this.#queuedBytes = 0;
+      this.#complete = false;
+    }
+    if (stream && !stream.closed) stream.close(NGHTTP2_CANCEL);
+  }
+
+  #finish(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#owner.ended(this);
+    this.#wakeReader();
+  }
+
+  #wakeReader(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}

@@ -1,0 +1,206 @@
+import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpHeaders } from 'node:http2';
+import { UpstreamFailure } from '#wire';
+import type { TunnelEndpoint, UpstreamRequest, UpstreamOf } from '#gateway';
+import type { Location, Registry } from '../registry/registry.ts';
+import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type CallSession, type Peers, type Tunnels } from '../tunnel/tunnels.ts';
+import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure } from '../tunnel/wire.ts';
+import { Http2Exchange, type ExchangeOwner, type Patience } from './http2-exchange.ts';
+import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
+
+export interface TunnelUpstreamOptions {
+  readonly tunnels: Pick<Tunnels, 'session'>;
+  /** The other gateways; null for one that stands alone. */
+  readonly peers: Pick<Peers, 'session'> | null;
+  readonly registry: Pick<Registry, 'locate' | 'waitFor'>;
+  /** How long a request that has not begun waits for its provider to come back. */
+  readonly waitMs: number;
+  readonly headTimeoutMs: number;
+  /** Longest silence inside a reply. */
+  readonly idleTimeoutMs: number;
+  /** Requests at once to one provider for calls, and as many for what only listens. A proxy takes 4,096 in all. */
+  readonly connectionsMax: number;
+  /** See CONSUMER_HEADER. */
+  readonly consumerTag: (provider: string, account: string) => string;
+}
+
+/** Paths of tools in a tunnel. */
+const TOOLS = '/tool/';
+
+/** A provider that is away may be on its way from one gateway to another: what is known of it is asked for again after this. */
+const AGAIN_MS = 50;
+/** Longest turn of the clock by which timeouts are counted. An exchange costs no timer of its own; a timeout may be one turn late. */
+const TURN_MS_MAX = 1_000;
+/** What an upstream may go on for after its reply was complete. */
+const DISCARD_MS = 1_000;
+
+/** Reaches services through the tunnels that their providers dialled in with, here or at another gateway. */
+export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf<TunnelEndpoint> {
+  const { tunnels, peers, registry, consumerTag, waitMs, headTimeoutMs, idleTimeoutMs, connectionsMax: max } = options;
+  const turnMs = Math.max(1, Math.min(TURN_MS_MAX, headTimeoutMs / 8, idleTimeoutMs / 8));
+  const turns = (ms: number) => Math.ceil(ms / turnMs) + 1;
+  const patience: Patience = { headTurns: turns(headTimeoutMs), idleTurns: turns(idleTimeoutMs), discardTurns: turns(DISCARD_MS) };
+  const patient: Patience = { ...patience, headTurns: Infinity, idleTurns: Infinity };
+  const running = new Map<Http2Exchange, Sent>();
+  const entries = new Map<Http2Exchange, Entered>();
+  /** Of providers that something goes to, calls and what listens apart. */
+  const shared = new Map<string, ConnectionShares>();
+  let clock: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  const owner: ExchangeOwner = {
+    judge,
+    broken,
+    again: (exchange) => void wait(exchange, running.get(exchange)!),
+    ended(exchange) {
+      const entered = entries.get(exchange);
+      entries.delete(exchange);
+      if (entered) left(entered);
+      running.delete(exchange);
+      if (running.size > 0) return;
+      clearInterval(clock);
+      clock = undefined;
+    },
+  };
+
+  function open({ endpoint, request, account }: Sent, location: Location | null): ReturnType<CallSession['request']> | null {
+    if (location === null) return null;
+    const session = location.kind === 'here' ? tunnels.session(location.connection) : (peers?.session(location.node) ?? null);
+    if (session === null || session.closed || session.destroyed) return null;
+    const headers: OutgoingHttpHeaders = {
+      ':method': request.method,
+      ':path': endpoint.basePath + request.path,
+      ':scheme': 'http',
+      ':authority': 'tunnel',
+    };
+    for (const name in request.headers) if (!NOT_SENT.has(name)) headers[name] = request.headers[name];
+    if (request.body !== null) headers['content-length'] = Buffer.byteLength(request.body);
+    if (endpoint.basePath.startsWith(TOOLS)) headers[CONSUMER_HEADER] = consumerTag(endpoint.provider, account);
+    if (location.kind === 'elsewhere') headers[CONNECTION_HEADER] = location.connection;
+    return session.request(headers, request.body === null ? NO_BODY : WITH_BODY);
+  }
+
+  function sharesOf(key: string, waitMs: number): ConnectionShares {
+    let found = shared.get(key);
+    if (!found) shared.set(key, (found = createConnectionShares({ max, waitMs })));
+    return found;
+  }
+
+  function left({ entry, key }: Entered): void {
+    entry.leave();
+    if (shared.get(key)?.idle) shared.delete(key);
+  }
+
+  /** False when there is no way to the provider now. */
+  function begin(exchange: Http2Exchange, sent: Sent): boolean {
+    try {
+      const stream = open(sent, registry.locate(sent.endpoint.provider));
+      if (stream === null) return false;
+      exchange.begin(stream, sent.request.body);
+    } catch (error) {
+      exchange.fail(failure('the request could not be sent to it', { unsent: true, cause: error }));
+    }
+    return true;
+  }
+
+  /** Nothing was begun: the request is sent as soon as its provider is back, if that is soon. */
+  async function wait(exchange: Http2Exchange, sent: Sent): Promise<void> {
+    const { provider } = sent.endpoint;
+    for (let left = sent.until - performance.now(); left > 0 && !closed; left = sent.until - performance.now()) {
+      // A connection that is known and cannot be used has ended; that is about to be known, too.
+      if (registry.locate(provider) === null) await registry.waitFor(provider, left);
+      else await new Promise((resolve) => setTimeout(resolve, Math.min(left, AGAIN_MS)));
+      if (!exchange.wanted || begin(exchange, sent)) return;
+    }
+    exchange.fail(failure('the provider is not connected', { unsent: true, unreachable: true, absent: true }));
+  }
+
+  return {
+    send(endpoint, request, account, last = true) {
+      const exchange = new Http2Exchange(owner, request.listens || request.patient ? patient : patience);
+      const { provider } = endpoint;
+      const key = request.listens ? `listens ${provider}` : provider;
+      const start = () => {
+        const sent: Sent = { endpoint, request, account, until: last ? performance.now() + waitMs : 0 };
+        running.set(exchange, sent);
+        clock ??= setInterval(() => {
+          for (const each of running.keys()) each.turn();
+        }, turnMs).unref();
+        if (!begin(exchange, sent)) void wait(exchange, sent);
+      };
+      const entry = sharesOf(key, request.listens ? 0 : headTimeoutMs).enter(account, start, (failed) => exchange.fail(failed));
+      // It may have failed at once.
+      if (exchange.wanted) entries.set(exchange, { entry, key });
+      else left({ entry, key });
+      return exchange;
+    },
+    async close() {
+      closed = true;
+      for (const shares of shared.values()) shares.close();
+      for (const exchange of running.keys()) exchange.abort(new Error('this gateway is closing'));
+    },
+  };
+}
+
+/** A request's place among those of its account. */
+interface Entered {
+  readonly entry: Entry;
+  /** Of the shares that it is in. */
+  readonly key: string;
+}
+
+interface Sent {
+  readonly endpoint: TunnelEndpoint;
+  readonly request: UpstreamRequest;
+  readonly account: string;
+  /** Time, on the monotonic clock, until which the request may wait for its provider. */
+  readonly until: number;
+}
+
+const WITH_BODY = { endStream: false } as const;
+const NO_BODY = { endStream: true } as const;
+
+/** Headers of one HTTP/1 connection, which HTTP/2 forbids, and those that are written anew. */
+const NOT_SENT: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+const failure = (
+  message: string,
+  options: Pick<ConstructorParameters<typeof UpstreamFailure>[1], 'unsent' | 'unreachable' | 'absent' | 'cause'> = {},
+) => new UpstreamFailure(message, { retryable: true, blame: 'provider', ...options });
+
+const FAILURES: Readonly<Record<ProxyFailure, string>> = {
+  upstream_unreachable: "the provider's service cannot be reached",
+  upstream_timeout: "the provider's service did not answer in time",
+  upstream_broken: "the provider's service broke off before it answered",
+  unknown_service: 'the provider does not serve this any more',
+  draining: 'the provider is shutting down',
+};
+
+const isFailure = (told: unknown): told is ProxyFailure => typeof told === 'string' && Object.hasOwn(FAILURES, told);
+
+/** The proxy and the gateway that holds it speak by a header that no upstream's reply can have. */
+function judge(headers: Http2Headers): UpstreamFailure | 'again' | null {
+  const told = headers[PROXY_FAILURE_HEADER];
+  if (told === undefined) return null;
+  if (told === UNKNOWN_CONNECTION || told === 'draining') return 'again';
+  return failure(isFailure(told) ? FAILURES[told] : 'the provider could not serve the request');
+}
+
+const { NGHTTP2_REFUSED_STREAM } = constants;
+/** The session was at its end before the stream began; the last: it never was, as the other gateway takes no connections any more. */
+const NOT_OPENED: ReadonlySet<string | undefined> = new Set(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION', 'ERR_HTTP2_STREAM_CANCEL']);
+
+function broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again' {
+  // RFC 9113, 8.7: nothing of the request was processed.
+  if (code === NGHTTP2_REFUSED_STREAM || NOT_OPENED.has(error?.code)) return 'again';
+  return failure('the provider broke off before it answered', { cause: error ?? undefined });
+}

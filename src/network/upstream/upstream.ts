@@ -1,0 +1,245 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Pool, type Dispatcher } from 'undici';
+import { UpstreamFailure, scrubOf, type Scrub } from '#wire';
+import { type ReplyHold, type DirectEndpoint, type UpstreamReply, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
+import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
+import { Burst } from './burst.ts';
+
+export interface UpstreamOptions {
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /** Connections per origin for calls, and as many for what only listens. */
+  readonly connectionsMax: number;
+}
+
+/** Bytes that wait in memory for a slow reader before the upstream socket is paused. */
+const QUEUE_BYTES_MAX = 64 * 1024;
+
+/** What an upstream may still send after its reply was complete before its connection is given up. */
+const DISCARD_BYTES_MAX = 16 * 1024;
+const DISCARD_MS = 1_000;
+
+/** Connections of one kind to one origin. */
+interface Line {
+  readonly pool: Pool;
+  readonly shares: ConnectionShares;
+}
+
+interface Origin {
+  readonly calls: Line;
+  readonly listens: Line;
+}
+
+/** Reaches endpoints over HTTP/1.1 with two connection pools per origin: one for calls, and one for what only listens, so that it never keeps calls waiting. */
+export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
+  const { connectionsMax: max, headTimeoutMs, idleTimeoutMs } = options;
+  const routes = new Map<string, Origin & { readonly basePath: string }>();
+  const origins = new Map<string, Origin>();
+
+  const line = (origin: string, waitMs: number): Line => ({
+    pool: new Pool(origin, {
+      connections: max,
+      headersTimeout: headTimeoutMs,
+      bodyTimeout: idleTimeoutMs,
+      connect: { timeout: Math.min(headTimeoutMs, 10_000) },
+      allowH2: false,
+    }),
+    shares: createConnectionShares({ max, waitMs }),
+  });
+
+  function route(baseUrl: string): Origin & { readonly basePath: string } {
+    let found = routes.get(baseUrl);
+    if (!found) {
+      const url = new URL(baseUrl);
+      let origin = origins.get(url.origin);
+      // To wait for a connection is to wait for the head of a reply. What only listens can be asked for again as well.
+      if (!origin) origins.set(url.origin, (origin = { calls: line(url.origin, headTimeoutMs), listens: line(url.origin, 0) }));
+      found = { ...origin, basePath: url.pathname.replace(/\/$/, '') };
+      routes.set(baseUrl, found);
+    }
+    return found;
+  }
+
+  return {
+    send(endpoint, request, account) {
+      const { calls, listens, basePath } = route(endpoint.baseUrl);
+      const { pool, shares } = request.listens ? listens : calls;
+      const headers = { ...request.headers, ...endpoint.headers };
+      const patience = request.listens || request.patient ? { headersTimeout: 0, bodyTimeout: 0 } : {};
+      const sent = { method: request.method, path: basePath + request.path || '/', headers, body: request.body, ...patience };
+      return new HttpExchange(pool, sent, shares, account, endpoint.headers);
+    },
+    async close() {
+      const lines = [...origins.values()].flatMap(({ calls, listens }) => [calls, listens]);
+      for (const { shares } of lines) shares.close();
+      await Promise.all(lines.map(({ pool }) => pool.destroy()));
+    },
+  };
+}
+
+/** Turns undici's callbacks into a head promise and pulled reads, with a bounded queue between. */
+class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, UpstreamReply {
+  readonly head: Promise<UpstreamReply>;
+  memory?: ReplyHold;
+  status = 0;
+  headers: IncomingHttpHeaders = {};
+  #controller: Dispatcher.DispatchController | null = null;
+  #queue: Uint8Array[] = [];
+  #queuedBytes = 0;
+  readonly #burst = new Burst();
+  #paused = false;
+  #ended = false;
+  #discarding: NodeJS.Timeout | undefined;
+  #error: Error | null = null;
+  #resolveHead!: (reply: UpstreamReply) => void;
+  #rejectHead!: (error: Error) => void;
+  #wake: (() => void) | null = null;
+  #entry: Entry | null = null;
+
+  readonly #secrets: DirectEndpoint['headers'];
+
+  constructor(pool: Pool, sent: Dispatcher.DispatchOptions, shares: ConnectionShares, account: string, secrets: DirectEndpoint['headers']) {
+    this.#secrets = secrets;
+    this.head = new Promise((resolve, reject) => {
+      this.#resolveHead = resolve;
+      this.#rejectHead = reject;
+    });
+    this.#entry = shares.enter(
+      account,
+      () => void pool.dispatch(sent, this),
+      (failure) => this.#fail(failure),
+    );
+    // It may have failed at once.
+    if (this.#error !== null) this.#entry.leave();
+  }
+
+  get scrub(): Scrub {
+    return scrubOf(this.#secrets);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#error) controller.abort(this.#error);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return;
+    this.status = status;
+    this.headers = headers;
+    this.#resolveHead(this);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#discarding) {
+      this.#queuedBytes += chunk.byteLength;
+      if (this.#queuedBytes > DISCARD_BYTES_MAX) this.abort(new Error('the reply went on after its end'));
+      return;
+    }
+    this.#queue.push(chunk);
+    this.#queuedBytes += chunk.byteLength;
+    if (this.#queuedBytes > QUEUE_BYTES_MAX && !this.#paused) {
+      this.#paused = true;
+      controller.pause();
+    }
+    this.#wakeReader();
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true;
+    this.#entry?.leave();
+    clearTimeout(this.#discarding);
+    this.#wakeReader();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(this.#error ?? toFailure(error));
+  }
+
+  /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
+  async read(): Promise<readonly Uint8Array[] | null> {
+    const burst = this.#burst.over;
+    if (burst !== null) await burst;
+    if (this.#queue.length === 0 && !this.#ended && !this.#error) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#queue.length > 0) {
+      const chunks = this.#queue;
+      this.#burst.given(this.#queuedBytes);
+      this.#queue = [];
+      this.#queuedBytes = 0;
+      if (this.#paused) {
+        this.#paused = false;
+        this.#controller?.resume();
+      }
+      return chunks;
+    }
+    if (this.#error) throw this.#error;
+    return null;
+  }
+
+  abort(reason: Error): void {
+    if (this.#ended || this.#error) return;
+    this.#fail(reason);
+    this.#queue = [];
+    this.#controller?.abort(reason);
+  }
+
+  over(): void {
+    if (!this.#discarding) this.abort(CALL_OVER);
+  }
+
+  discard(): void {
+    if (this.#ended || this.#error) return;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    if (this.#paused) this.#controller?.resume();
+    this.#discarding = setTimeout(() => this.abort(new Error('the reply did not end')), DISCARD_MS);
+    this.#discarding.unref();
+  }
+
+  #fail(error: Error): void {
+    clearTimeout(this.#discarding);
+    this.#error = error;
+    this.#entry?.leave();
+    this.#rejectHead(error);
+    this.#wakeReader();
+  }
+
+  #wakeReader(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}
+
+/** What a lost or silent upstream means. The message names the kind of failure and no address. */
+function toFailure(error: Error): UpstreamFailure {
+  const code = (error as { code?: string }).code ?? '';
+  const message = error.message === UNASKED_CONTINUE ? 'the provider answered 100 Continue, which it was not asked for' : FAILURES[code];
+  return new UpstreamFailure(message ?? 'the connection to the provider failed', {
+    retryable: true,
+    blame: 'provider',
+    unsent: UNSENT.has(code),
+    unreachable: UNSENT.has(code),
+    timedOut: TIMEOUTS.has(code),
+    cause: error,
+  });
+}
+
+/** undici's words for a status of 100, at which it ends the connection: it never asks for one. Other informational answers (102, 103) are passed over. */
+const UNASKED_CONTINUE = 'bad response';
+
+/** There was no connection yet. */
+const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+const TIMEOUTS: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+
+const FAILURES: Readonly<Record<string, string>> = {
+  UND_ERR_HEADERS_TIMEOUT: 'the provider did not answer in time',
+  UND_ERR_BODY_TIMEOUT: 'the provider fell silent in the middle of its answer',
+  UND_ERR_CONNECT_TIMEOUT: 'the provider could not be reached in time',
+  UND_ERR_SOCKET: 'the provider closed the connection',
+  ECONNREFUSED: 'the provider refused the connection',
+  ECONNRESET: 'the provider reset the connection',
+};

@@ -1,0 +1,106 @@
+import { HTTP_ERRORS } from '#wire';
+import { METERS, type Resolution, type Usage } from '#billing';
+import { type Call, toGatewayError } from '#gateway';
+import type { Logger } from './logger.ts';
+import type { CallOutcome, CallSink } from './observer.ts';
+
+/** What a consumer's `metadata` may take of a log line. */
+const METADATA_BYTES_MAX = 4096;
+const NAME_LENGTH_MAX = 128;
+
+/** A client that left is told nothing; logs and metrics call it this, with the status that proxies use for it. */
+const CLIENT_GONE = ['client_gone', 499] as const;
+
+/** The error code of an outcome and the HTTP status it stands for; `[null, 200]` for success. What a provider answered in order has 200, also when it is an error. */
+export function statusOf(outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>): readonly [code: string | null, status: number] {
+  if (outcome.error === null || outcome.error === undefined) return [outcome.answerError, 200];
+  if (outcome.clientGone) return CLIENT_GONE;
+  const { code } = toGatewayError(outcome.error);
+  return [code, HTTP_ERRORS[code].status];
+}
+
+/** Usage with plain numbers, as logs, metrics and traces show it. */
+export function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
+  if (!usage) return null;
+  const numbers: Record<string, number> = {};
+  for (const meter of METERS) {
+    const units = usage[meter];
+    if (units !== undefined) numbers[meter] = Number(units);
+  }
+  return numbers;
+}
+
+/** One line a billed call at `info` and a free one at `debug`, one a failed attempt or a flagged reply at `warn`. */
+export function createCallLog(logger: Logger): CallSink {
+  return {
+    attemptFailed(call, offer, failure) {
+      const facts = { request_id: call.requestId, generation_id: call.id, service: offer.service, provider: offer.provider.name };
+      const level = failure.blame === 'provider' ? 'warn' : 'info';
+      logger[level]({ ...facts, upstream_status: failure.status, retryable: failure.retryable, reason: failure.message }, 'attempt failed');
+    },
+    flagged(call, offer, flags) {
+      logger.warn(
+        { request_id: call.requestId, generation_id: call.id, service: offer.service, provider: offer.provider.name, flags },
+        'provider flagged',
+      );
+    },
+    finished(call, outcome) {
+      const [level, message] = call.free === null ? (['info', 'call'] as const) : (['debug', 'free call'] as const);
+      if (logger.isLevelEnabled(level)) logger[level](describe(call, outcome), message);
+    },
+  };
+}
+
+function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
+  const { resolution, offer } = outcome;
+  const [code, status] = statusOf(outcome);
+  const line: Record<string, unknown> = {
+    request_id: call.requestId,
+    generation_id: call.id,
+    ...(call.parent === null ? {} : { parent: call.parent }),
+    account: call.caller.account,
+    key: call.caller.key?.label ?? null,
+    primitive: call.primitive,
+    service: offer?.service ?? call.service,
+    ...whatOf(call),
+    provider: offer?.provider.name ?? null,
+    stream: call.stream,
+    status,
+    error: code,
+    ...(call.free === null ? moneyOf(resolution) : {}),
+    attempts: outcome.attempts,
+    first_byte_ms: outcome.firstByteMs === null ? null : round(outcome.firstByteMs),
+    duration_ms: round(outcome.durationMs),
+  };
+  if (code === 'internal') line['err'] = outcome.error;
+  else if (code !== null && code !== outcome.answerError) line['reason'] = messageOf(outcome.error);
+  if (resolution && resolution.settlement.shortfall > 0n) line['shortfall_micro_usd'] = Number(resolution.settlement.shortfall);
+  if (outcome.clientGone) line['client_gone'] = true;
+  if (call.metadata) line['metadata'] = boundMetadata(call.metadata);
+  return line;
+}
+
+/** The part of the service that was called. A consumer may have made the name up. */
+function whatOf({ operation, free }: Call): Record<string, string> {
+  return {
+    ...(operation === null ? {} : { tool: operation.slice(0, NAME_LENGTH_MAX) }),
+    ...(free === null ? {} : { method: free }),
+  };
+}
+
+function moneyOf(resolution: Resolution | null): Record<string, unknown> {
+  return {
+    lock: resolution?.state ?? 'none',
+    usage: usageNumbers(resolution?.end?.usage),
+    cost_micro_usd: resolution ? Number(resolution.settlement.charged) : 0,
+    fee_micro_usd: resolution ? Number(resolution.settlement.fee) : 0,
+  };
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+const round = (ms: number) => Math.round(ms * 10) / 10;
+
+function boundMetadata(metadata: Readonly<Record<string, unknown>>): unknown {
+  const text = JSON.stringify(metadata);
+  return text.length <= METADATA_BYTES_MAX ? metadata : { truncated: true, bytes: Buffer.byteLength(text) };
+}

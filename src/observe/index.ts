@@ -1,0 +1,14 @@
+export { createCallLog } from './call-log.ts';
+export { createDatabaseCheck } from './database-check.ts';
+export type { FundFigures } from './fund-metrics.ts';
+export { healthRoutes } from './health.ts';
+export { createLogger, type Logger } from './logger.ts';
+export { createMergedMetrics, type MetricSnapshot } from './merged-metrics.ts';
+export { metricsRoutes } from './metrics-routes.ts';
+export { countAnswers, createMetrics, type Metrics } from './metrics.ts';
+export { createCallObserver } from './observer.ts';
+export { createRefusalLog } from './refusal-log.ts';
+export { shareText } from './scraped-text.ts';
+export { createTaskLog } from './task-log.ts';
+export { createTracer } from './tracer.ts';
+export { createTunnelObserver } from './tunnel-observer.ts';

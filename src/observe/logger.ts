@@ -1,0 +1,93 @@
+import { destination as fileDestination, pino, type Bindings, type Logger } from 'pino';
+import { createScrubber, redact, formatLine } from '#wire';
+import type { Config } from '#config';
+
+export type { Logger };
+
+export interface LoggerOptions {
+  /** Takes finished lines, each with its line end. Standard output by default. */
+  readonly write?: (line: string) => void;
+  /** `json` for machines, `text` for people. By default text in development and JSON in production. */
+  readonly style?: 'json' | 'text';
+  readonly color?: boolean;
+}
+
+/** The gateway's logger with its end: `flush` writes what is buffered, and resolves when it is written or nobody is there to read it. */
+export interface LogOutput {
+  readonly logger: Logger;
+  flush(): Promise<void>;
+}
+
+/** Lines wait at most this long for others, so that a call does not pay for a write of its own. */
+const FLUSH_MS = 250;
+const BUFFER_BYTES = 8_192;
+
+/**
+ * Structured logs without secrets: members with a secret's name are masked wherever they are, errors are reduced to what is safe,
+ * and the finished line is searched for the configured secrets and for all that looks like one.
+ */
+export function createLogger(
+  config: Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'>,
+  options: LoggerOptions = {},
+): LogOutput {
+  const scrub = createScrubber([
+    config.adminKey,
+    config.cluster.secret,
+    ...config.services.map(({ target }) => (target.kind === 'http' ? target.apiKey : null)),
+    ...config.chains.flatMap(({ rpcUrl, payments }) => [
+      rpcUrl,
+      payments !== null && 'privateKey' in payments.treasury ? payments.treasury.privateKey : null,
+    ]),
+    passwordOf(config.databaseUrl),
+    passwordOf(config.redisUrl),
+  ]);
+  const style = options.style ?? (config.mode === 'development' ? 'text' : 'json');
+  const sink = options.write ? { write: options.write, async flush() {} } : createStdout(style);
+  const color = options.color ?? false;
+  const logger = pino(
+    {
+      level: config.logLevel,
+      base: null,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (record) => redact(record) as Record<string, unknown>,
+      },
+      // `redact` has already turned errors into plain members; requests and replies are reduced here to what is safe.
+      serializers: { err: (error: unknown) => error, error: (error: unknown) => error, req: describeRequest, res: describeReply },
+    },
+    { write: style === 'json' ? (line) => sink.write(scrub(line)) : (line) => sink.write(formatLine(scrub(line), color)) },
+  );
+  // pino writes a child's bindings without any of the formatters above.
+  const { child } = logger;
+  logger.child = function (this: Logger, bindings, childOptions) {
+    return child.call(this, redact(bindings) as Bindings, childOptions) as never;
+  };
+  return { logger, flush: () => sink.flush() };
+}
+
+function createStdout(style: 'json' | 'text'): { write(line: string): void; flush(): Promise<void> } {
+  if (style === 'text') return { write: (line) => void process.stdout.write(line), async flush() {} };
+  const out = fileDestination({ fd: 1, sync: false, minLength: BUFFER_BYTES });
+  const timer = setInterval(() => out.flush(), FLUSH_MS);
+  timer.unref();
+  return {
+    write: (line) => void out.write(line),
+    // Not flushSync, which repeats a write for ever that fails because the reader is gone: Ctrl-C ends `tollgate serve | tee log` on both sides.
+    flush: () => new Promise((resolve) => out.flush(() => resolve())),
+  };
+}
+
+function passwordOf(url: string | null): string | null {
+  return url && URL.canParse(url) ? decodeURIComponent(new URL(url).password) || null : null;
+}
+
+function describeRequest(request: unknown): unknown {
+  const { method, url, id } = request as { method?: string; url?: string; id?: string };
+  // A query may carry credentials of careless clients.
+  return method === undefined ? request : { method, path: url?.split('?', 1)[0], request_id: id };
+}
+
+function describeReply(reply: unknown): unknown {
+  const { statusCode } = reply as { statusCode?: number };
+  return statusCode === undefined ? reply : { status: statusCode };
+}

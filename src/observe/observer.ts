@@ -1,0 +1,142 @@
+import type { UpstreamFailure } from '#wire';
+import type { EndFrame, Resolution } from '#billing';
+import type { Call, Offer, ProviderFlag, CallObserver } from '#gateway';
+import { answerErrorOf } from './answer-error.ts';
+import { createKnownOperations } from './known-operations.ts';
+
+/** The time of one attempt at a provider, in milliseconds; it began `beganMs` after its call. */
+export interface AttemptTime {
+  readonly beganMs: number;
+  readonly durationMs: number;
+}
+
+/** How a call ended. */
+export interface CallOutcome {
+  /** What billing did with the lock; null when there never was one (the call is free, it was refused, or the ledger was not reachable). */
+  readonly resolution: Resolution | null;
+  /** How the reply ended; null when there was none, or it broke off. */
+  readonly end: EndFrame | null;
+  /** What ended the call; null when it was answered. */
+  readonly error: unknown;
+  /** The `error.type` of an answer that says that the work failed, see answerErrorOf; null for every other. */
+  readonly answerError: string | null;
+  /** The client left before the end. */
+  readonly clientGone: boolean;
+  /** The call's operation where it is known to be the provider's; null for one that the consumer may have made up. */
+  readonly operation: string | null;
+  /** The offer that served, or the last one tried; null when none was. */
+  readonly offer: Offer | null;
+  /** Requests sent upstream. */
+  readonly attempts: number;
+  /** The time of the attempt that was answered; null when none was. */
+  readonly served: AttemptTime | null;
+  /** From the call's start to the first byte of its reply; null when there was none. */
+  readonly firstByteMs: number | null;
+  readonly durationMs: number;
+}
+
+/** What is told about calls to a log, to metrics, to a tracer. Methods return at once and never throw. */
+export interface CallSink {
+  readonly started?: (call: Call) => void;
+  readonly attemptStarted?: (call: Call, offer: Offer, beganMs: number) => void;
+  readonly attemptFailed?: (call: Call, offer: Offer, failure: UpstreamFailure, time: AttemptTime) => void;
+  readonly flagged?: (call: Call, offer: Offer, flags: readonly ProviderFlag[]) => void;
+  readonly finished?: (call: Call, outcome: CallOutcome) => void;
+  /** Headers that carry the trace to the provider; null when the call has no trace. */
+  readonly upstreamHeaders?: (call: Call) => Readonly<Record<string, string>> | null;
+}
+
+interface Progress {
+  firstByteMs: number | null;
+  failedAttempts: number;
+  lastTried: Offer | null;
+  /** When the attempt that runs began, after the call; 0 before the first. */
+  attemptBeganMs: number;
+}
+
+export interface CallObserverOptions {
+  /** Milliseconds; the clock of `call.begunAt`. */
+  readonly now: () => number;
+  /** Whether the server of an offer has an operation of this name, as far as it is known without asking. Default: nothing is. */
+  readonly hasOperation?: (offer: Offer, operation: string) => boolean;
+}
+
+/** One observer over several sinks. */
+export function createCallObserver(sinks: readonly CallSink[], { now, hasOperation }: CallObserverOptions): CallObserver {
+  const open = new Map<string, Progress>();
+  const operations = createKnownOperations(hasOperation);
+
+  const finish = (call: Call, resolution: Resolution | null, error: unknown, end: EndFrame | null) => {
+    const progress = open.get(call.id);
+    if (!progress) return;
+    open.delete(call.id);
+    const served = end ? call.candidates.find(({ offer, price }) => price.id === end.price && offer.provider.id === end.provider)?.offer : undefined;
+    const offer = served ?? progress.lastTried;
+    const answerError = answerErrorOf(call, end);
+    const cancelled = end?.detail['finishReason'] === 'cancelled';
+    if (call.operation !== null && served && answerError === null && !cancelled) operations.learn(served, call.operation);
+    const durationMs = now() - call.begunAt;
+    const called = offer ?? call.candidates[0]?.offer;
+    const outcome: CallOutcome = {
+      resolution,
+      end,
+      error,
+      answerError,
+      // A free call has no resolution to say so: it was cut, or its reader returned.
+      clientGone: resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null)),
+      operation: called ? operations.nameOf(call, called) : null,
+      offer,
+      attempts: progress.failedAttempts + (served ? 1 : 0),
+      served: served && end ? servedTime(progress, end, durationMs) : null,
+      firstByteMs: progress.firstByteMs,
+      durationMs,
+    };
+    for (const sink of sinks) sink.finished?.(call, outcome);
+  };
+
+  return {
+    inFlight: () => open.size,
+    started(call) {
+      open.set(call.id, { firstByteMs: null, failedAttempts: 0, lastTried: null, attemptBeganMs: 0 });
+      for (const sink of sinks) sink.started?.(call);
+    },
+    attemptStarted(call, offer) {
+      const progress = open.get(call.id);
+      if (!progress) return;
+      progress.attemptBeganMs = now() - call.begunAt;
+      for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
+    },
+    firstByte(call) {
+      const progress = open.get(call.id);
+      if (progress) progress.firstByteMs ??= now() - call.begunAt;
+    },
+    attemptFailed(call, offer, failure) {
+      const progress = open.get(call.id);
+      if (progress) {
+        progress.failedAttempts += 1;
+        progress.lastTried = offer;
+      }
+      const beganMs = progress?.attemptBeganMs ?? 0;
+      const time = { beganMs, durationMs: now() - call.begunAt - beganMs };
+      for (const sink of sinks) sink.attemptFailed?.(call, offer, failure, time);
+    },
+    flagged(call, offer, flags) {
+      for (const sink of sinks) sink.flagged?.(call, offer, flags);
+    },
+    resolved: (call, resolution) => finish(call, resolution, resolution.error, resolution.end),
+    failed: (call, error, end = null) => finish(call, null, error, end),
+    upstreamHeaders(call) {
+      for (const sink of sinks) {
+        const headers = sink.upstreamHeaders?.(call);
+        if (headers) return headers;
+      }
+      return null;
+    },
+  };
+}
+
+/** Up to the end of the reply, which the settlement follows. */
+function servedTime({ attemptBeganMs: beganMs }: Progress, { detail }: EndFrame, callMs: number): AttemptTime {
+  const endMs = detail['durationMs'];
+  return { beganMs, durationMs: Math.max(0, (typeof endMs === 'number' ? endMs : callMs) - beganMs) };
+}

@@ -1,0 +1,30 @@
+import { GatewayError } from '#wire';
+import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, type MicroUsd } from '#billing';
+
+/** How a body says an amount: in one of two ways. */
+export interface AmountBody {
+  readonly amount_usd?: number | string;
+  readonly amount_micro_usdc?: number;
+}
+
+export const amountProperties = {
+  amount_usd: { anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }], description: 'Decimal USD, at most 6 places.' },
+  amount_micro_usdc: { type: 'integer', description: 'Instead: whole micro-USD.' },
+} as const;
+
+/** The amount of a body, more than 0. Throws GatewayError `invalid_request` that names the field. */
+export function amountOf({ amount_usd: usd, amount_micro_usdc: micro }: AmountBody): MicroUsd {
+  if ((usd === undefined) === (micro === undefined)) {
+    throw new GatewayError('invalid_request', 'Give either amount_usd or amount_micro_usdc', { param: 'amount_usd' });
+  }
+  const param = usd === undefined ? 'amount_micro_usdc' : 'amount_usd';
+  let amount: MicroUsd;
+  try {
+    amount = usd === undefined ? BigInt(micro!) : parseUsd(usd, param);
+  } catch (error) {
+    if (error instanceof MoneyError) throw new GatewayError('invalid_request', error.message, { param, cause: error });
+    throw error;
+  }
+  if (amount > 0n && amount <= MICRO_USD_MAX) return amount;
+  throw new GatewayError('invalid_request', `${param} must be more than 0 and at most ${formatUsd(MICRO_USD_MAX)} USD`, { param });
+}

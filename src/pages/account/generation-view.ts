@@ -1,0 +1,200 @@
+import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd } from '#billing';
+import { toCaip10 } from '#auth/accounts';
+import { otherClientsSchema, viewForOtherClients } from './generation-for-other-clients.ts';
+
+const money = { type: 'integer', description: 'Micro-USD.' } as const;
+
+const callProperties = {
+  id: { type: 'string' },
+  object: { type: 'string' },
+  state: {
+    type: 'string',
+    description:
+      '`held` while it runs, and after it while it waits for input that its client was asked for; then `settled`, `released` (nothing charged) or `expired` (the same, by time-out).',
+  },
+  outcome: {
+    type: ['string', 'null'],
+    description:
+      'How the run ended: `complete`, `cut` (it was ended before its own end, and what came is charged; `finish_reason` then says `cancelled`, `timeout` or `too_large` where the provider gave no reason), `free` (it failed by its own words, or nothing came), `over_cap`, `failed`, or `continued` (it waited for input, and another call goes on with it). A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
+  },
+  account: { type: 'string', description: 'CAIP-10.' },
+  api_key: { type: ['string', 'null'], description: 'Hash of the key that was used.' },
+  request_id: { type: ['string', 'null'] },
+  primitive: { type: ['string', 'null'], description: 'model, tool, agent, image or video.' },
+  model: { type: ['string', 'null'], description: 'The service that served.' },
+  service: { type: ['string', 'null'], description: 'The service that was called.' },
+  tool: { type: ['string', 'null'], description: 'The tool of it that was called; null where the service is the whole.' },
+  continues: { type: ['string', 'null'], description: 'Id of the call that this one goes on with.' },
+  provider: { type: ['string', 'null'], description: 'Id of the provider that was paid.' },
+  provider_name: { type: ['string', 'null'] },
+  streamed: { type: ['boolean', 'null'] },
+  usage: { type: 'number', description: 'The same as `total_cost`.' },
+  usage_details: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Units that were metered, by meter.' },
+  tokens_prompt: { type: 'integer' },
+  tokens_completion: { type: 'integer' },
+  total_cost: { type: 'number', description: 'USD charged.' },
+  cost_micro_usdc: money,
+  fee_micro_usdc: { ...money, description: "The operator's part of the cost." },
+  shortfall_micro_usdc: { ...money, description: 'Cost that could not be charged.' },
+  price: { type: ['string', 'null'], description: 'Version of the price that was charged.' },
+  latency: { type: ['integer', 'null'], description: 'Milliseconds to the first byte.' },
+  generation_time: { type: ['integer', 'null'], description: 'Milliseconds of the whole run.' },
+  finish_reason: { type: ['string', 'null'] },
+  estimated: { type: 'boolean', description: 'The usage is our own measure, as the reply was cut before the provider told its own.' },
+  cancelled: { type: 'boolean', description: 'The client left before the end.' },
+  error: { type: ['string', 'null'] },
+  flags: { type: 'array', items: { type: 'string' } },
+  parent: { type: ['string', 'null'], description: 'Id of the call under which this one was made, and from whose lock it was paid.' },
+  created_at: { type: 'string' },
+  resolved_at: { type: ['string', 'null'] },
+} as const;
+
+/** A call in a list: what it did and cost. */
+export const callSchema = {
+  type: 'object',
+  required: ['id', 'object', 'state', 'account', 'primitive', 'model', 'provider', 'usage', 'usage_details', 'total_cost', 'created_at'],
+  properties: callProperties,
+} as const;
+
+export const generationSchema = {
+  type: 'object',
+  required: [...callSchema.required, 'entries'],
+  properties: {
+    ...callProperties,
+    entries: {
+      type: 'array',
+      description: 'What happened to the money, in order.',
+      items: {
+        type: 'object',
+        required: ['type', 'amount_micro_usdc', 'amount_usd', 'at'],
+        properties: {
+          type: {
+            type: 'string',
+            description:
+              '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `lend` spent by calls under this one, `refund` given back.',
+          },
+          amount_micro_usdc: money,
+          amount_usd: { type: 'string' },
+          at: { type: 'string' },
+        },
+      },
+    },
+    receipt: { type: ['string', 'null'], description: 'Signed receipt (compact JWS).' },
+    run_cost: { type: 'number', description: 'USD charged for this call and all that were made under it.' },
+    children: {
+      type: 'array',
+      items: { type: 'object', additionalProperties: true },
+      description: 'Calls that were made under this one, oldest first, each like this with its own; at most 1,000 in all.',
+    },
+    ...otherClientsSchema,
+  },
+} as const;
+
+/** One call's record as its account may see it, without its money's movements. What the record lacks is null. */
+export type CallView = ReturnType<typeof viewCall>;
+
+/** A call as its account may see it, with the calls that were made under it. */
+export type GenerationView = Readonly<Record<string, unknown>> & { readonly children: readonly GenerationView[] };
+
+/** CAIP-10 of whom a call was charged to: with the network that its wallet signed for, else one of `networks`. */
+export function accountOfRecord({ account, lockDetail }: Pick<LockRecord, 'account' | 'lockDetail'>, networks: readonly string[]): string {
+  return accountOfCall(account, readFields(lockDetail), networks);
+}
+
+const accountOfCall = (account: string, call: Readonly<Record<string, unknown>>, networks: readonly string[]): string =>
+  text(call['caip10']) ?? toCaip10(account, networks);
+
+/** One call's record as a list shows it. */
+export function viewCall(record: LockRecord, networks: readonly string[]) {
+  const call = readFields(record.lockDetail);
+  const run = readFields(record.detail);
+  const usage = readCounts(record.usage);
+  return {
+    id: record.id,
+    object: 'generation',
+    state: record.state,
+    outcome: text(run['outcome']),
+    account: accountOfCall(record.account, call, networks),
+    api_key: text(call['key']),
+    request_id: text(call['requestId']),
+    primitive: text(call['primitive']),
+    model: text(run['model']) ?? text(run['service']) ?? text(call['service']),
+    service: text(call['service']),
+    tool: text(call['operation']),
+    continues: text(call['continues']),
+    provider: text(run['provider']) ?? record.provider,
+    provider_name: text(run['providerName']),
+    streamed: typeof call['stream'] === 'boolean' ? call['stream'] : null,
+    usage: toUsdNumber(record.charged),
+    usage_details: usage,
+    tokens_prompt: usage['prompt'] ?? 0,
+    tokens_completion: usage['completion'] ?? 0,
+    total_cost: toUsdNumber(record.charged),
+    cost_micro_usdc: Number(record.charged),
+    fee_micro_usdc: Number(record.fee),
+    shortfall_micro_usdc: Number(record.shortfall),
+    price: record.price,
+    latency: whole(run['firstByteMs']),
+    generation_time: whole(run['durationMs']),
+    finish_reason: text(run['finishReason']),
+    estimated: run['estimated'] === true,
+    cancelled: run['clientGone'] === true,
+    error: text(run['error']),
+    flags: Array.isArray(run['flags']) ? run['flags'].filter((flag) => typeof flag === 'string') : [],
+    parent: record.parent,
+    created_at: new Date(record.createdAt).toISOString(),
+    resolved_at: record.resolvedAt === null ? null : new Date(record.resolvedAt).toISOString(),
+  };
+}
+
+/** One call's record as its account may see it, with all that is known. `runCost`: charged for it and all under it. */
+export function viewGeneration(
+  record: LockRecord,
+  receipt: string | null,
+  networks: readonly string[],
+  children: readonly GenerationView[] = [],
+  runCost: MicroUsd = record.charged,
+) {
+  const call = viewCall(record, networks);
+  return {
+    ...call,
+    ...viewForOtherClients(call.primitive, call.usage_details, call.finish_reason),
+    entries: entriesOf(record),
+    receipt,
+    run_cost: toUsdNumber(runCost),
+    children,
+  };
+}
+
+function entriesOf(record: LockRecord) {
+  const entries: { type: string; amount_micro_usdc: number; amount_usd: string; at: string }[] = [];
+  const add = (type: string, amount: MicroUsd, at: number) => {
+    entries.push({ type, amount_micro_usdc: Number(amount), amount_usd: formatUsd(amount), at: new Date(at).toISOString() });
+  };
+  add('lock', record.amount, record.createdAt);
+  if (record.resolvedAt === null) return entries;
+  if (record.drawn > 0n) add('draw', record.drawn, record.resolvedAt);
+  if (record.state === 'settled') add('settle', record.charged, record.resolvedAt);
+  if (record.lent > 0n) add('lend', record.lent, record.resolvedAt);
+  const refund = record.amount + record.drawn - record.charged - record.lent;
+  if (refund > 0n) add('refund', refund, record.resolvedAt);
+  return entries;
+}
+
+/** A JSON object of the record; empty when there is none, as older records may lack what newer ones have. */
+function readFields(json: string | null): Readonly<Record<string, unknown>> {
+  if (json === null) return {};
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function readCounts(json: string | null): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(readFields(json)).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])));
+}
+
+const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+const whole = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null);

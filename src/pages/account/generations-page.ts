@@ -1,0 +1,109 @@
+import { GatewayError } from '#wire';
+import { type FoundLocks, type LockPlace, type LocksAsked, type LockRecord, type LockState } from '#billing';
+import type { CallView } from './generation-view.ts';
+
+/** What a list of calls is asked for, as its schema lets it through. */
+export interface GenerationsQuery {
+  readonly cursor?: string;
+  readonly limit: number;
+  readonly service?: string;
+  readonly primitive?: string;
+  readonly key?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly state?: LockState;
+  readonly outcome?: string;
+}
+
+export interface GenerationsPage {
+  readonly data: readonly CallView[];
+  /** null at the end of the list. */
+  readonly next_cursor: string | null;
+}
+
+export const generationsQuerySchema = {
+  type: 'object',
+  properties: {
+    cursor: { type: 'string', maxLength: 256, description: '`next_cursor` of the page before.' },
+    limit: { type: 'integer', minimum: 1, maximum: 100, default: 50, description: 'Calls at most.' },
+    service: { type: 'string', minLength: 1, maxLength: 256, description: 'Name of the service that was called or that served.' },
+    primitive: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] },
+    key: {
+      type: 'string',
+      pattern: '^[0-9a-f]{64}$',
+      'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f',
+      description: 'Hash of the key that was used.',
+    },
+    from: { type: 'string', maxLength: 40, description: 'Calls that began at this time or later: a UTC date, or a time with time zone (RFC 3339).' },
+    to: { type: 'string', maxLength: 40, description: 'Calls that began at this time or before; a date counts to its end.' },
+    state: { type: 'string', enum: ['held', 'settled', 'released', 'expired'] },
+    outcome: { type: 'string', enum: ['complete', 'cut', 'free', 'over_cap', 'failed', 'continued', 'cancelled', 'stopped'] },
+  },
+} as const;
+
+/** Slices of the ledger that one request looks at, where few calls match. */
+const SLICES_MAX = 5;
+
+/**
+ * One page of an account's calls, the newest first. It may hold fewer than were asked for, or none, and still have a next one: what matches little is looked for a
+ * part of the ledger at a time. Throws GatewayError `invalid_request`.
+ */
+export async function findGenerations(
+  find: (asked: LocksAsked) => Promise<FoundLocks>,
+  view: (record: LockRecord) => CallView,
+  account: string,
+  query: GenerationsQuery,
+): Promise<GenerationsPage> {
+  const { service, primitive, key, state, outcome, limit } = query;
+  const from = query.from === undefined ? 0 : instant(query.from, 'from');
+  const to = query.to === undefined ? LATEST : instant(query.to, 'to');
+  const field = (name: string, value: string) => `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  const matches = (call: CallView) =>
+    (primitive === undefined || call.primitive === primitive) &&
+    (key === undefined || call.api_key === key) &&
+    (service === undefined || call.model === service || call.service === service) &&
+    (outcome === undefined || call.outcome === outcome);
+  const data: CallView[] = [];
+  let place: LockPlace | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
+  for (let slice = 0; place !== null && data.length < limit && slice < SLICES_MAX; slice++) {
+    // oxlint-disable-next-line no-await-in-loop -- where the next part begins is told by the one before
+    const found: FoundLocks = await find({
+      account,
+      before: place,
+      from,
+      limit: limit - data.length,
+      ...(state === undefined ? {} : { state }),
+      ...(primitive === undefined ? {} : { begins: `{${field('primitive', primitive)}` }),
+      ...(key === undefined ? {} : { holds: field('key', key) }),
+      ...(service === undefined ? {} : { eitherHolds: field('service', service) }),
+    });
+    data.push(...found.records.map(view).filter(matches));
+    place = found.next;
+  }
+  return { data, next_cursor: place === null ? null : writeCursor(place) };
+}
+
+/** Later than any call, and small enough for every engine. */
+const LATEST = 8_640_000_000_000_000;
+
+const writeCursor = ({ at, id }: LockPlace): string => Buffer.from(`${at} ${id}`).toString('base64url');
+
+function readCursor(text: string): LockPlace {
+  const [, at = '', id = ''] = /^(\d{1,16}) ([!-~]{0,128})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
+  if (at === '') throw new GatewayError('invalid_request', 'cursor must be the next_cursor of a page of this list', { param: 'cursor' });
+  return { at: Number(at), id };
+}
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)$/;
+const DAY_MS = 86_400_000;
+
+function instant(text: string, param: 'from' | 'to'): number {
+  const day = DAY.test(text);
+  const at = day || TIME.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(at))
+    throw new GatewayError('invalid_request', `${param} must be a date such as 2026-01-31, or a time with time zone such as 2026-01-31T12:00:00Z`, {
+      param,
+    });
+  return day && param === 'to' ? at + DAY_MS - 1 : at;
+}

@@ -1,0 +1,82 @@
+import { loadStatement, type Database, type Row } from '#store';
+import type { MicroUsd } from '#billing';
+import { periodAt } from '#auth/accounts';
+
+/** What the calls of a key that began in the current UTC day, week and month were charged. */
+export interface KeyUsage {
+  readonly daily: MicroUsd;
+  readonly weekly: MicroUsd;
+  readonly monthly: MicroUsd;
+}
+
+/** By the hash of the key; a key that was not used lately is not in it. */
+export type FindKeyUsage = (account: string) => Promise<ReadonlyMap<string, KeyUsage>>;
+
+export const NO_USAGE: KeyUsage = { daily: 0n, weekly: 0n, monthly: 0n };
+
+const USAGE = loadStatement(import.meta.url, './sql/key-usage.sql');
+const DAY_MS = 86_400_000;
+/** What was read on a connection of its own rests so many times as long as it took: 20,000 calls take the embedded engine half a second. */
+const REST_TIMES = 20;
+const KEPT_MAX = 1_000;
+/** Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers; opening one takes longer than that. */
+const FEW = 5_000;
+const ALL = Number.MAX_SAFE_INTEGER;
+
+type Reading = Pick<Database, 'query' | 'snapshot'>;
+
+interface Kept {
+  readonly usage: Promise<ReadonlyMap<string, KeyUsage>>;
+  /** By `performance.now()`. */
+  until: number;
+}
+
+/** Adds up the ledger's records of an account. Of an account with many calls it is kept for a while. Rejects with the database's error. */
+export function createKeyUsage(database: Reading, now: () => number): FindKeyUsage {
+  const kept = new Map<string, Kept>();
+  return (account) => {
+    const known = kept.get(account);
+    if (known && performance.now() < known.until) return known.usage;
+    const begun = performance.now();
+    const found = find(database, account, now());
+    const made: Kept = { usage: found.then(({ usage }) => usage), until: Infinity };
+    kept.delete(account);
+    kept.set(account, made);
+    if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
+    const over = (many: boolean) => {
+      const ended = performance.now();
+      made.until = many ? ended + (ended - begun) * REST_TIMES : 0;
+    };
+    found.then(
+      ({ many }) => over(many),
+      () => over(false),
+    );
+    return made.usage;
+  };
+}
+
+interface Found {
+  readonly usage: ReadonlyMap<string, KeyUsage>;
+  /** More calls than are added up in passing. */
+  readonly many: boolean;
+}
+
+async function find(database: Reading, account: string, now: number): Promise<Found> {
+  const [day, week, month] = [periodAt('daily', now).start, periodAt('weekly', now).start, periodAt('monthly', now).start];
+  const since = Math.min(week, month);
+  let rows: readonly Row[] = await database.query(USAGE, [account, since, FEW]);
+  const many = rows.reduce((sum, row) => sum + Number(row['calls']), 0) >= FEW;
+  if (many) rows = await database.snapshot((query) => query(USAGE, [account, since, ALL]));
+  const found = new Map<string, { daily: bigint; weekly: bigint; monthly: bigint }>();
+  for (const row of rows) {
+    const [hash = ''] = (row['budget'] as string).split(':');
+    let usage = found.get(hash);
+    if (!usage) found.set(hash, (usage = { ...NO_USAGE }));
+    const begun = Number(row['day']) * DAY_MS;
+    const charged = row['charged'] as bigint;
+    if (begun >= day) usage.daily += charged;
+    if (begun >= week) usage.weekly += charged;
+    if (begun >= month) usage.monthly += charged;
+  }
+  return { usage: found, many };
+}

@@ -1,0 +1,207 @@
+import { GatewayError } from '#wire';
+import { MoneyError, parseUsd, toUsdNumber, type Ledger } from '#billing';
+import type { KeyChanges, KeyRecord } from '#auth';
+import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
+import { NO_USAGE, type FindKeyUsage, type KeyUsage } from './key-usage.ts';
+
+/** The body of a new key or a change of one, as its schema lets it through. */
+export interface KeyBody {
+  readonly name?: string;
+  readonly label?: string;
+  readonly limit?: number | null;
+  readonly limit_reset?: LimitReset | null;
+  readonly expires_at?: string | null;
+  readonly allowed_services?: readonly string[] | null;
+  readonly disabled?: boolean;
+}
+
+const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
+
+export const keyBodyProperties = {
+  name: { ...LABEL, description: 'What to call the key.' },
+  label: { ...LABEL, description: 'The same as `name`.' },
+  limit: { type: ['number', 'null'], minimum: 0, description: 'The most that the key may spend, in USD, in each reset period; null is no limit.' },
+  limit_reset: { type: ['string', 'null'], enum: [...LIMIT_RESETS, null], description: 'When the limit starts anew, at 00:00 UTC; null is never.' },
+  expires_at: {
+    type: ['string', 'null'],
+    maxLength: 40,
+    description: 'Date and time with time zone (RFC 3339) from which the key is refused; null is never.',
+  },
+  allowed_services: {
+    type: ['array', 'null'],
+    minItems: 1,
+    maxItems: 100,
+    uniqueItems: true,
+    items: { type: 'string', minLength: 1, maxLength: 256 },
+    description: 'Names of the services that the key may use; null is all.',
+  },
+} as const;
+
+/** The body that changes a key. */
+export const keyChangesSchema = {
+  type: 'object',
+  additionalProperties: false,
+  examples: [{ disabled: true }],
+  properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
+} as const;
+
+/** Members that clients of other gateways parse, and fail without. What they stand for does not exist here. */
+const FOR_OTHER_CLIENTS = {
+  byok_usage: 0,
+  byok_usage_daily: 0,
+  byok_usage_weekly: 0,
+  byok_usage_monthly: 0,
+  include_byok_in_limit: false,
+  is_free_tier: false,
+  is_management_key: false,
+  is_provisioning_key: false,
+  creator_user_id: null,
+  external_user: null,
+  organization_id: null,
+  workspace_id: '',
+  allowed_data_regions: ['global'],
+  free_model_daily_requests: { limit: 0, remaining: 0, used: 0 },
+} as const;
+
+const notHere = (type: string) => ({ type, description: 'Without a meaning here; for clients that need it.' });
+const otherClientsSchema = {
+  ...Object.fromEntries(Object.entries(FOR_OTHER_CLIENTS).map(([name, value]) => [name, notHere(value === null ? 'null' : typeof value)])),
+  allowed_data_regions: { ...notHere('array'), items: { type: 'string' } },
+  free_model_daily_requests: {
+    ...notHere('object'),
+    properties: { limit: { type: 'integer' }, remaining: { type: 'integer' }, used: { type: 'integer' } },
+  },
+};
+
+export const keySchema = {
+  type: 'object',
+  required: [
+    'hash',
+    'name',
+    'label',
+    'disabled',
+    'limit',
+    'limit_remaining',
+    'limit_reset',
+    'usage',
+    'usage_daily',
+    'usage_weekly',
+    'usage_monthly',
+    'created_at',
+    'expires_at',
+    'allowed_services',
+    'development',
+  ],
+  properties: {
+    hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
+    name: { type: 'string' },
+    label: { type: 'string' },
+    disabled: { type: 'boolean' },
+    limit: { type: ['number', 'null'], description: 'USD for each reset period.' },
+    limit_remaining: { type: ['number', 'null'], description: 'USD left in this period; what running calls have locked is counted as spent.' },
+    limit_reset: { type: ['string', 'null'] },
+    usage: { type: 'number', description: 'USD spent: in this period for a key whose limit resets, else in all.' },
+    usage_daily: {
+      type: 'number',
+      description: 'USD spent by calls that began on this UTC day. Of an account with many calls this and the next two may be some seconds old.',
+    },
+    usage_weekly: { type: 'number', description: 'USD spent by calls that began in this week, from Monday, 00:00 UTC.' },
+    usage_monthly: { type: 'number', description: 'USD spent by calls that began in this UTC month.' },
+    created_at: { type: 'string' },
+    updated_at: { type: 'null', description: 'Not kept.' },
+    expires_at: { type: ['string', 'null'] },
+    allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
+    development: { type: 'boolean', description: 'A key for play money.' },
+    ...otherClientsSchema,
+  },
+} as const;
+
+export interface KeyView {
+  readonly hash: string;
+  readonly name: string;
+  readonly label: string;
+  readonly disabled: boolean;
+  readonly limit: number | null;
+  readonly limit_remaining: number | null;
+  readonly limit_reset: LimitReset | null;
+  readonly usage: number;
+  readonly usage_daily: number;
+  readonly usage_weekly: number;
+  readonly usage_monthly: number;
+  readonly created_at: string;
+  readonly updated_at: null;
+  readonly expires_at: string | null;
+  readonly allowed_services: readonly string[] | null;
+  readonly development: boolean;
+}
+
+/** What it takes to show a key. */
+export interface KeyViewDeps {
+  readonly ledger: Pick<Ledger, 'budget'>;
+  readonly usage: FindKeyUsage;
+  readonly now: () => number;
+}
+
+/** A key as answers show it, with what it has spent. */
+export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<KeyView> {
+  const [{ spent, locked }, lately] = await Promise.all([deps.ledger.budget(budgetAt(record, deps.now()).id), deps.usage(record.account)]);
+  const { daily, weekly, monthly }: KeyUsage = {
+    ...(lately.get(record.hash) ?? NO_USAGE),
+    // Counted as it is spent, and so never behind.
+    ...(record.limit === null || record.limitReset === null ? {} : { [record.limitReset]: spent }),
+  };
+  const remaining = record.limit === null ? null : record.limit - spent - locked;
+  return {
+    hash: record.hash,
+    name: record.label,
+    label: record.label,
+    disabled: record.disabled,
+    limit: record.limit === null ? null : toUsdNumber(record.limit),
+    limit_remaining: remaining === null ? null : toUsdNumber(remaining > 0n ? remaining : 0n),
+    limit_reset: record.limitReset,
+    usage: toUsdNumber(spent),
+    usage_daily: toUsdNumber(daily),
+    usage_weekly: toUsdNumber(weekly),
+    usage_monthly: toUsdNumber(monthly),
+    created_at: new Date(record.createdAt).toISOString(),
+    updated_at: null,
+    expires_at: record.expiresAt === null ? null : new Date(record.expiresAt).toISOString(),
+    allowed_services: record.allowedServices,
+    development: record.development,
+    ...FOR_OTHER_CLIENTS,
+  };
+}
+
+/** The changes that a body asks for. Throws GatewayError `invalid_request` on an amount or a time that cannot be meant. */
+export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
+  const changes: { -readonly [Field in keyof KeyChanges]: KeyChanges[Field] } = {};
+  const label = (body.name ?? body.label)?.trim();
+  if (label === '') throw new GatewayError('invalid_request', 'A key needs a name that is not blank', { param: 'name' });
+  if (label !== undefined) changes.label = label;
+  if (body.disabled !== undefined) changes.disabled = body.disabled;
+  if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseLimit(body.limit);
+  if (body.limit_reset !== undefined) changes.limitReset = body.limit_reset;
+  if (body.expires_at !== undefined) changes.expiresAt = body.expires_at === null ? null : parseExpiry(body.expires_at, now);
+  if (body.allowed_services !== undefined) changes.allowedServices = body.allowed_services;
+  return changes;
+}
+
+function parseLimit(limit: number) {
+  try {
+    return parseUsd(limit, 'limit');
+  } catch (error) {
+    if (error instanceof MoneyError) throw new GatewayError('invalid_request', error.message, { param: 'limit', cause: error });
+    throw error;
+  }
+}
+
+const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)$/;
+
+function parseExpiry(text: string, now: number): number {
+  const at = TIME.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(at))
+    throw new GatewayError('invalid_request', 'expires_at is no date and time with time zone, such as 2030-01-31T12:00:00Z', { param: 'expires_at' });
+  if (at <= now)
+    throw new GatewayError('invalid_request', 'expires_at is in the past; to stop a key now, disable or delete it', { param: 'expires_at' });
+  return at;
+}

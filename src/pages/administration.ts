@@ -1,0 +1,3 @@
+/* The admin API of accounts and keys, without the other pages. */
+export { adminRoutes } from './account/admin-routes.ts';
+export { createKeyUsage } from './account/key-usage.ts';

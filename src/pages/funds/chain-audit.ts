@@ -1,0 +1,77 @@
+import { FEES, SUSPENSE, treasuryOf, type Ledger, type MicroUsd, OPERATOR_TREASURY } from '#billing';
+import { LOSSES, type Chains, type OpenMoney } from '#chains';
+
+/** What one chain's treasury holds against what the books say. Amounts are micro-USD. */
+export interface AuditedChain {
+  readonly network: string;
+  readonly treasury: string | null;
+  /** null: could not be compared. */
+  readonly ok: boolean | null;
+  readonly held: MicroUsd | null;
+  readonly booked: MicroUsd | null;
+  readonly difference: MicroUsd | null;
+  /** Block or slot that was compared at. */
+  readonly height: bigint | null;
+  /** Epoch milliseconds; null before the first time. */
+  readonly comparedAt: number | null;
+  /** What the books say that it holds now, in what may still be undone too: what the accounts of the ledger have of it. */
+  readonly owed: MicroUsd;
+  readonly open: Readonly<Record<OpenMoney['kind'], number>>;
+  /** Why nothing is paid out; null while it is. */
+  readonly halted: string | null;
+  /** Why it could not be compared. */
+  readonly error: string | null;
+}
+
+export interface ChainAudit {
+  /** false: something differs or is halted. null: nothing differs, and something could not be compared. */
+  readonly ok: boolean | null;
+  readonly chains: readonly AuditedChain[];
+  /** In accounts of the ledger. */
+  readonly suspense: MicroUsd;
+  readonly fees: MicroUsd;
+  /** What chains took back after it was spent: the operator owes it. */
+  readonly losses: MicroUsd;
+  /** What the operator credited by hand, and holds outside of any chain. */
+  readonly operator: MicroUsd;
+}
+
+/** Compares the books with the treasuries, now. On a gateway without chains there is nothing to compare. */
+export async function auditFunds(
+  funds: { readonly chains: Pick<Chains, 'audit' | 'books' | 'open'> } | null,
+  ledger: Pick<Ledger, 'balance'>,
+): Promise<ChainAudit> {
+  const of = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
+  const found = funds === null ? [] : await funds.chains.audit();
+  const books = new Map((await funds?.chains.books())?.map((book) => [book.network, book]));
+  const open = (await funds?.chains.open()) ?? [];
+  const chains = await Promise.all(
+    found.map(async ({ network, reserves, error }): Promise<AuditedChain> => {
+      const book = books.get(network);
+      const halted = book?.halted ?? null;
+      const count = (kind: OpenMoney['kind']) => open.find((one) => one.network === network && one.kind === kind)?.count ?? 0;
+      return {
+        network,
+        treasury: book?.treasury ?? null,
+        ok: halted !== null ? false : reserves === null ? null : reserves.held === reserves.booked,
+        held: reserves?.held ?? null,
+        booked: reserves?.booked ?? null,
+        difference: reserves === null ? null : reserves.held - reserves.booked,
+        height: reserves?.height ?? null,
+        comparedAt: book?.comparedAt ?? null,
+        owed: -(await of(treasuryOf(network))),
+        open: { deposits: count('deposits'), unfinal: count('unfinal'), withdrawals: count('withdrawals') },
+        halted,
+        error:
+          reserves !== null
+            ? null
+            : error instanceof Error
+              ? error.message
+              : 'the chain does not tell what the treasury held at a height that it has finished',
+      };
+    }),
+  );
+  const [suspense, fees, losses, operator] = await Promise.all([of(SUSPENSE), of(FEES), of(LOSSES), of(OPERATOR_TREASURY)]);
+  const ok = chains.some((chain) => chain.ok === false) ? false : chains.some((chain) => chain.ok === null) ? null : true;
+  return { ok, chains, suspense, fees, losses: -losses, operator: -operator };
+}

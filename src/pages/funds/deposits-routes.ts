@@ -1,0 +1,83 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import type { Deposit } from '#chains';
+import type { Admission } from '#gateway';
+import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
+import { depositSchema, viewDeposit } from './fund-views.ts';
+import { requireFunds, type Funds } from './funds.ts';
+import { formsOf, ownWallet } from './own-wallet.ts';
+
+/** Adds `/deposits` to `app`, which is behind admission: what came in for the caller's account. */
+export function addDepositsRoutes(app: FastifyInstance, funds: Funds | null, admissionOf: (request: FastifyRequest) => Admission): void {
+  const find = async (account: string, id: string): Promise<Deposit | null> => {
+    const deposit = await requireFunds(funds).chains.depositRows.find(id);
+    return deposit?.account === account ? deposit : null;
+  };
+
+  app.get<{ Querystring: FundPage }>(
+    '/deposits',
+    {
+      schema: {
+        summary: 'List your deposits',
+        description: 'What came in for your account over chains, the newest first.',
+        tags: ['Money'],
+        querystring: fundPageSchema,
+        response: { 200: pageOf(depositSchema) },
+      },
+    },
+    async (request) => {
+      const { account } = admissionOf(request).caller;
+      const { depositRows } = requireFunds(funds).chains;
+      const page = await readPage(
+        request.query,
+        (id) => find(account, id),
+        (before, limit) => depositRows.list(account, before, limit),
+      );
+      return { data: page.entries.map(viewDeposit), next: page.next };
+    },
+  );
+
+  app.get<{ Params: { readonly id: string } }>(
+    '/deposits/:id',
+    {
+      schema: {
+        summary: 'Show a deposit',
+        tags: ['Money'],
+        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', description: 'Its id, percent-encoded.' } } },
+        response: { 200: oneOf(depositSchema) },
+      },
+    },
+    async (request) => {
+      const deposit = await find(admissionOf(request).caller.account, request.params.id);
+      // One answer for what does not exist and what is somebody else's.
+      if (deposit === null) throw new GatewayError('not_found', 'Deposit not found', { param: 'id' });
+      return { data: viewDeposit(deposit) };
+    },
+  );
+
+  app.post(
+    '/deposits/claim',
+    {
+      schema: {
+        summary: 'Claim what you sent',
+        description:
+          'Credits what is in suspense, final, and was sent by the wallet of your account or by one that is bound to it: plain transfers of a wallet that this gateway had not seen before. At most 100 of each wallet at a time.',
+        tags: ['Money'],
+        body: noBody,
+        response: { 200: oneOf({ type: 'array', items: depositSchema }) },
+      },
+    },
+    async (request) => {
+      const { account } = admissionOf(request).caller;
+      const { chains } = requireFunds(funds);
+      const bound = (await chains.wallets.list(account)).map(({ wallet }) => ownWallet(wallet));
+      const claimed: Deposit[] = [];
+      for (const wallet of [ownWallet(account), ...bound]) {
+        if (wallet === null) continue;
+        // What has the address of a contract on another chain is somebody else's there.
+        for (const address of formsOf(wallet)) claimed.push(...(await chains.deposits.attribute(address, account, wallet.network)));
+      }
+      return { data: claimed.map(viewDeposit) };
+    },
+  );
+}

@@ -1,0 +1,48 @@
+import { GatewayError } from '#wire';
+
+/** Which part of a list, the newest first. */
+export interface FundPage {
+  readonly before?: string;
+  readonly limit: number;
+}
+
+export const fundPageSchema = {
+  type: 'object',
+  properties: {
+    before: { type: 'string', minLength: 1, maxLength: 512, description: 'The `next` of the page before this one.' },
+    limit: { type: 'integer', minimum: 1, maximum: 100, default: 50, description: 'Entries at most.' },
+  },
+} as const;
+
+/** Of a request that is told nothing but its address. */
+export const noBody = { type: ['object', 'null'], additionalProperties: false, properties: {} } as const;
+
+export const pageOf = (items: object) =>
+  ({
+    type: 'object',
+    required: ['data', 'next'],
+    properties: {
+      data: { type: 'array', items },
+      next: { type: ['string', 'null'], description: 'What to give as `before` for the next page; null at the end.' },
+    },
+  }) as const;
+
+export const oneOf = (data: object) => ({ type: 'object', required: ['data'], properties: { data } }) as const;
+
+interface Entry {
+  readonly id: string;
+  readonly createdAt: number;
+}
+
+/** One page of a list. `find`: an entry of the same list by its id. Rejects with GatewayError `invalid_request` for a place that is not in it. */
+export async function readPage<T extends Entry>(
+  { before, limit }: FundPage,
+  find: (id: string) => Promise<T | null>,
+  list: (before: Entry | null, limit: number) => Promise<readonly T[]>,
+): Promise<{ readonly entries: readonly T[]; readonly next: string | null }> {
+  const place = before === undefined ? null : await find(before);
+  if (before !== undefined && place === null)
+    throw new GatewayError('invalid_request', 'before must be the next of another page of this list', { param: 'before' });
+  const entries = await list(place, limit);
+  return { entries, next: entries.length === limit ? entries.at(-1)!.id : null };
+}

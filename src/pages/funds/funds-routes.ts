@@ -1,0 +1,26 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { Pipeline } from '#gateway';
+import { requireAdmission } from '#auth';
+import { addChainsRoutes } from './chains-routes.ts';
+import { addDepositsRoutes } from './deposits-routes.ts';
+import { topupRoutes, type TopupDeps } from './topup-routes.ts';
+import { addWalletsRoutes, type WalletsDeps } from './wallets-routes.ts';
+import { addWithdrawalsRoutes, type WithdrawalsDeps } from './withdrawals-routes.ts';
+
+export interface FundsDeps extends TopupDeps, WithdrawalsDeps, WalletsDeps {
+  readonly admit: Pipeline['admit'];
+}
+
+/** How money comes in and goes out over chains. On a gateway without chains the routes say so. Register it under `/api/v1`. */
+export function fundsRoutes(deps: FundsDeps): FastifyPluginAsync {
+  return async (app) => {
+    addChainsRoutes(app, deps.funds);
+    await app.register(topupRoutes(deps));
+    await app.register(async (own) => {
+      const admissionOf = requireAdmission(own, deps.admit);
+      addDepositsRoutes(own, deps.funds, admissionOf);
+      addWithdrawalsRoutes(own, deps, admissionOf);
+      addWalletsRoutes(own, deps, admissionOf);
+    });
+  };
+}

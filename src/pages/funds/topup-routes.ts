@@ -1,0 +1,127 @@
+import { hash } from 'node:crypto';
+import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '#wire';
+import { escrowOf, formatUsd, type Ledger, type MicroUsd } from '#billing';
+import {
+  type Caller,
+  type Pipeline,
+  withTerms,
+  paidCaller,
+  paymentHeader,
+  readPayment,
+  PaymentNeeded,
+  refusesPayment,
+  type PaymentReceipt,
+  type Payments,
+  type PaymentSlip,
+  publicAddress,
+} from '#gateway';
+import { callerCaip10 } from '#auth/accounts';
+import { requireAdmission } from '#auth';
+import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
+import { requireFunds, type Funds } from './funds.ts';
+
+export interface TopupDeps {
+  readonly admit: Pipeline['admit'];
+  readonly funds: Funds | null;
+  readonly payments: Payments;
+  readonly ledger: Pick<Ledger, 'balance'>;
+  readonly publicUrl: string | null;
+}
+
+/** `POST /topup`: pays any amount in, as a 402 that is paid does for its call. Also for who has no credential but a wallet with USDC. Register it under `/api/v1`. */
+export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: TopupDeps): FastifyPluginAsync {
+  const take = async (caller: Caller, slip: PaymentSlip | null, amount: MicroUsd): Promise<PaymentReceipt> => {
+    if (slip?.fault) throw new PaymentNeeded(slip.fault.code, slip.fault.message, amount, { cause: slip.fault });
+    if (slip === null || caller.anonymous)
+      throw new PaymentNeeded('insufficient_balance', `Pay ${formatUsd(amount)} USDC: send this request again with PAYMENT-SIGNATURE`, amount);
+    try {
+      return await payments.take(caller, slip, amount);
+    } catch (error) {
+      if (!refusesPayment(error)) throw error;
+      throw new PaymentNeeded(error.code, error.message, amount, { param: error.param, cause: error });
+    }
+  };
+
+  return async (app) => {
+    const admissionOf = requireAdmission(app, admit, true);
+    app.post<{ Body: AmountBody }>(
+      '/topup',
+      {
+        schema: {
+          summary: 'Pay in',
+          description:
+            'Without a payment: 402 with the terms of x402 (version 2) in `PAYMENT-REQUIRED`. With one that was made for them, in `PAYMENT-SIGNATURE`: it is credited to your account, or, without a credential, to that of the paying wallet. ' +
+            '202 with `Retry-After`: it is not known yet whether it was settled; repeat the request with the same payment. A payment is credited once, however often it comes.',
+          tags: ['Money'],
+          // Whoever pays needs no other credential.
+          ...(payments.open ? { security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }] } : {}),
+          body: { type: 'object', additionalProperties: false, properties: amountProperties, examples: [{ amount_usd: '1.50' }] },
+          response: {
+            200: {
+              type: 'object',
+              required: ['data'],
+              properties: {
+                data: {
+                  type: 'object',
+                  required: ['account', 'deposit', 'network', 'transaction', 'payer', 'credited_micro_usdc', 'credited_usd'],
+                  properties: {
+                    account: { type: 'string', description: 'CAIP-10 of the account that was credited' },
+                    deposit: { type: ['string', 'null'], description: 'Id of the deposit' },
+                    network: { type: 'string', description: 'CAIP-2' },
+                    transaction: { type: 'string', description: 'Its id on the chain' },
+                    payer: { type: 'string', description: 'Address of the paying wallet' },
+                    credited_micro_usdc: { type: 'integer' },
+                    credited_usd: { type: 'string' },
+                    balance_micro_usdc: { type: ['integer', 'null'], description: 'Available now; null where only the payment says who you are' },
+                    balance_usd: { type: ['string', 'null'] },
+                  },
+                },
+              },
+            },
+          },
+        },
+      },
+      async (request, reply) => {
+        const { terms } = requireFunds(funds);
+        const { caller: admitted } = admissionOf(request);
+        if (admitted.run) throw new GatewayError('permission_denied', 'A run token is for calls alone: pay in with the credential of the account');
+        const amount = amountOf(request.body);
+        const most = terms.reduce((highest, { topupMax }) => (topupMax > highest ? topupMax : highest), 0n);
+        if (amount > most) {
+          const param = request.body.amount_usd === undefined ? 'amount_micro_usdc' : 'amount_usd';
+          throw new GatewayError('invalid_request', `At most ${formatUsd(most)} USDC are taken at once`, { param });
+        }
+        const slip = readPayment(request.headers, () => hash('sha256', `topup ${amount}`));
+        const caller = await paidCaller(payments, admitted, slip);
+        let receipt: PaymentReceipt;
+        try {
+          receipt = await take(caller, slip, amount);
+        } catch (error) {
+          const resource = () => ({
+            url: publicAddress(request, publicUrl),
+            description: `Balance of ${formatUsd(amount)} USDC`,
+            mimeType: 'application/json',
+          });
+          throw await withTerms(payments, error, { caller, resource });
+        }
+        // Whoever reads the chain can bring a payment that was taken: it must not tell him what the payer has.
+        const available = caller.paying ? null : ((await ledger.balance(escrowOf(caller.account)))?.available ?? 0n);
+        void reply.header('payment-response', paymentHeader(receipt));
+        return {
+          data: {
+            account: callerCaip10(caller, [receipt.network]),
+            deposit: slip?.id ?? null,
+            network: receipt.network,
+            transaction: receipt.transaction,
+            payer: receipt.payer,
+            credited_micro_usdc: Number(receipt.amount),
+            credited_usd: formatUsd(BigInt(receipt.amount)),
+            balance_micro_usdc: available === null ? null : Number(available),
+            balance_usd: available === null ? null : formatUsd(available),
+          },
+        };
+      },
+    );
+  };
+}

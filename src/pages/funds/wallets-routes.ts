@@ -1,0 +1,152 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import type { BoundWallet } from '#chains';
+import type { Caller, Admission } from '#gateway';
+import { isWallet, parseAccountId, toCaip10 } from '#auth/accounts';
+import { refuseRestricted, requireFullRights, type KeyStore, requireFreshSignature, type Nonces, type SignIn } from '#auth';
+import { oneOf } from './fund-pages.ts';
+import { iso } from './fund-views.ts';
+import { requireFunds, type Funds } from './funds.ts';
+import { ownWallet, shownAddress } from './own-wallet.ts';
+
+export interface WalletsDeps {
+  readonly funds: Funds | null;
+  readonly keys: Pick<KeyStore, 'find'>;
+  readonly nonces: Pick<Nonces, 'use'>;
+  readonly signIn: Pick<SignIn, 'known' | 'verify'>;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
+}
+
+const WALLETS_MAX = 20;
+const TAGS = ['Money'];
+const RIGHTS = { what: 'say which wallets belong to an account', instead: 'use an API key of the account' };
+
+const walletSchema = {
+  type: 'object',
+  required: ['wallet', 'address', 'bound_at', 'paid_from'],
+  properties: {
+    wallet: { type: 'string', description: 'CAIP-10; on every network of its family' },
+    address: { type: 'string' },
+    bound_at: { type: 'string', description: 'RFC 3339' },
+    paid_from: { type: 'string', description: 'When withdrawals may go to it at the earliest, RFC 3339' },
+  },
+} as const;
+
+/** Adds `/wallets` to `app`, which is behind admission: wallets of an account that is not a wallet's own. What they send is credited to it, and it can withdraw to them. */
+export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admissionOf: (request: FastifyRequest) => Admission): void {
+  const { funds, keys, nonces, signIn, networks } = deps;
+  const view =
+    (cooldownMs: number) =>
+    ({ wallet, boundAt }: BoundWallet) => ({
+      wallet: toCaip10(wallet, networks),
+      address: shownAddress(ownWallet(wallet)!),
+      bound_at: iso(boundAt),
+      paid_from: iso(boundAt + cooldownMs),
+    });
+
+  /** Throws for an account that is a wallet, which has no use for others. */
+  const refuseWallets = ({ account }: Caller): void => {
+    if (isWallet(account))
+      throw new GatewayError(
+        'invalid_request',
+        `This account is the wallet ${toCaip10(account, networks)}: what it sends is its own, and its money goes back to it. Only accounts without a wallet bind one`,
+      );
+  };
+
+  app.get(
+    '/wallets',
+    {
+      schema: {
+        summary: 'List your wallets',
+        description: 'Those that are bound to your account, the oldest first.',
+        tags: TAGS,
+        response: { 200: oneOf({ type: 'array', items: walletSchema }) },
+      },
+    },
+    async (request) => {
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(keys, key, 'see the wallets of its account');
+      const { chains, cooldownMs } = requireFunds(funds);
+      return { data: (await chains.wallets.list(account)).map(view(cooldownMs)) };
+    },
+  );
+
+  app.post<{ Body: { readonly sign_in: string } }>(
+    '/wallets',
+    {
+      schema: {
+        summary: 'Bind a wallet',
+        description:
+          'Proves that a wallet is yours, for an account that is not a wallet’s own. Get a message from `/auth/nonce`, let the wallet sign it, and send here what would be the header SIGN-IN-WITH-X. ' +
+          'From then on what the wallet sends to a treasury by a plain transfer is credited to your account, and after a while you can withdraw to it.',
+        tags: TAGS,
+        body: {
+          type: 'object',
+          required: ['sign_in'],
+          additionalProperties: false,
+          examples: [{ sign_in: 'eyJtZXNzYWdlIjoi…' }],
+          properties: { sign_in: { type: 'string', minLength: 1, maxLength: 8_192, description: 'Base64 of `{"message", "signature"}`.' } },
+        },
+        response: { 201: oneOf(walletSchema) },
+      },
+    },
+    async (request, reply) => {
+      const { caller } = admissionOf(request);
+      const { chains, cooldownMs } = requireFunds(funds);
+      await requireFullRights(keys, caller, RIGHTS);
+      refuseWallets(caller);
+      const { account } = caller;
+      const value = request.body.sign_in;
+      const signer = await signedBy(() => signIn.known(value) ?? signIn.verify(value, request.ip));
+      if (ownWallet(signer.account)?.network !== null)
+        throw new GatewayError('invalid_request', 'A contract wallet cannot be bound: bind an ordinary one, or sign in with it', {
+          param: 'sign_in',
+        });
+      if ((await chains.wallets.list(account)).length >= WALLETS_MAX)
+        throw new GatewayError('unprocessable', `An account has at most ${WALLETS_MAX} wallets: remove one that is not used`);
+      // What is refused before must not cost the nonce.
+      await signedBy(() => requireFreshSignature(signer, nonces));
+      await chains.wallets.bind(signer.account, account);
+      const bound = await chains.wallets.find(signer.account);
+      if (bound?.account !== account)
+        throw new GatewayError('unprocessable', 'This wallet is bound to another account: remove it there first', { param: 'sign_in' });
+      return reply.code(201).send({ data: view(cooldownMs)(bound) });
+    },
+  );
+
+  app.delete<{ Params: { readonly id: string } }>(
+    '/wallets/:id',
+    {
+      schema: {
+        summary: 'Remove a wallet',
+        description: 'What it sends from now on is its own. Bound again, it has to wait again.',
+        tags: TAGS,
+        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', description: 'The wallet in CAIP-10.' } } },
+        response: {
+          200: oneOf({ type: 'object', required: ['wallet', 'deleted'], properties: { wallet: { type: 'string' }, deleted: { type: 'boolean' } } }),
+        },
+      },
+    },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      const { chains } = requireFunds(funds);
+      await requireFullRights(keys, caller, RIGHTS);
+      const wallet = parseAccountId(request.params.id);
+      if (wallet === null || !(await chains.wallets.unbind(wallet, caller.account)))
+        throw new GatewayError('not_found', 'Wallet not found', { param: 'id' });
+      return { data: { wallet: toCaip10(wallet, networks), deleted: true } };
+    },
+  );
+}
+
+/** A sign-in in the body is no credential of the request: what is wrong with it is a wrong field. */
+async function signedBy<T>(check: () => T | Promise<T>): Promise<T> {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'unauthorized')
+      throw new GatewayError('invalid_request', error.message, { param: 'sign_in', cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,204 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import { earningsOf, escrowOf } from '#billing';
+import type { Withdrawal } from '#chains';
+import { parseIdempotencyKey, type Admission } from '#gateway';
+import { refuseRestricted, requireFullRights, type KeyStore, requireFreshSignature, type Nonces, type Identity, providerIdOf } from '#auth';
+import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
+import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
+import { viewWithdrawal, withdrawalSchema } from './fund-views.ts';
+import { requireFunds, termsOf, type Funds } from './funds.ts';
+import { familyOf } from './own-wallet.ts';
+import { withdrawalAddress } from './withdrawal-address.ts';
+import { withdrawalError } from './withdrawal-error.ts';
+
+export interface WithdrawalsDeps {
+  readonly funds: Funds | null;
+  readonly keys: Pick<KeyStore, 'find'>;
+  readonly nonces: Pick<Nonces, 'use'>;
+  readonly identity: Pick<Identity, 'providerId'>;
+  readonly now: () => number;
+}
+
+interface WithdrawalBody extends AmountBody {
+  readonly network: string;
+  readonly source: 'balance' | 'earnings';
+  readonly address?: string;
+  readonly submit?: 'gateway' | 'self';
+}
+
+interface IdParams {
+  readonly id: string;
+}
+
+const TAGS = ['Money'];
+const idParams = { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } } as const;
+const RIGHTS = { what: 'withdraw money or cancel it', instead: 'sign in with the wallet of the account' };
+const SEE = 'see withdrawals';
+
+/** The id of a withdrawal: the same for the same key of the same account, so that it is made once. */
+export function withdrawalIdOf(account: string, key: string | string[] | undefined): string {
+  return key === undefined ? randomBytes(32).toString('hex') : hash('sha256', `withdrawal ${account} ${parseIdempotencyKey(key)}`);
+}
+
+/** Adds `/withdrawals` to `app`, which is behind admission: the way of money out. */
+export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: (request: FastifyRequest) => Admission): void {
+  const { funds, keys, nonces, identity, now } = deps;
+  const find = async (account: string, id: string): Promise<Withdrawal | null> => {
+    const withdrawal = await requireFunds(funds).chains.withdrawalRows.find(id);
+    return withdrawal?.account === account ? withdrawal : null;
+  };
+  const existing = async (account: string, id: string): Promise<Withdrawal> => {
+    const withdrawal = await find(account, id);
+    // One answer for what does not exist and what is somebody else's.
+    if (withdrawal === null) throw new GatewayError('not_found', 'Withdrawal not found', { param: 'id' });
+    return withdrawal;
+  };
+
+  app.post<{ Body: WithdrawalBody }>(
+    '/withdrawals',
+    {
+      schema: {
+        summary: 'Withdraw money',
+        description:
+          'Pays your balance, or what you earned as a provider, to the wallet of your account; of an account without one to a wallet that has been bound to it for long enough (`/wallets`). ' +
+          'A wallet signs in for this with a nonce of `/auth/nonce`. With an `Idempotency-Key`, repeating it withdraws once.',
+        tags: TAGS,
+        headers: { type: 'object', properties: { 'idempotency-key': { type: 'string', description: '1 to 255 printable ASCII characters.' } } },
+        body: {
+          type: 'object',
+          required: ['network', 'source'],
+          additionalProperties: false,
+          examples: [{ network: 'eip155:8453', amount_usd: '25', source: 'earnings' }],
+          properties: {
+            network: { type: 'string', maxLength: 64, description: 'CAIP-2, one of `/payments/chains`.' },
+            ...amountProperties,
+            source: {
+              type: 'string',
+              enum: ['balance', 'earnings'],
+              description: 'What it is taken from: your balance, or what you earned as a provider.',
+            },
+            address: { type: 'string', maxLength: 64, description: 'Where there are several to choose from.' },
+            submit: {
+              type: 'string',
+              enum: ['gateway', 'self'],
+              default: 'gateway',
+              description: 'Who submits it: the gateway, or you, with the authorization that you are given; EVM only.',
+            },
+          },
+        },
+        response: { 201: oneOf(withdrawalSchema) },
+      },
+    },
+    async (request, reply) => {
+      const { caller } = admissionOf(request);
+      const { account } = caller;
+      const known = requireFunds(funds);
+      await requireFullRights(keys, caller, RIGHTS);
+      if (caller.key?.development)
+        throw new GatewayError('permission_denied', 'The money of a development key is play money, which cannot be withdrawn');
+      const { body } = request;
+      const { network } = termsOf(known, body.network);
+      const amount = amountOf(body);
+      const handedOut = body.submit === 'self';
+      if (handedOut && familyOf(network) !== 'eip155')
+        throw new GatewayError(
+          'invalid_request',
+          `submit must be gateway on ${network}: only EVM networks have authorizations that others can submit`,
+          { param: 'submit' },
+        );
+      const { wallets } = known.chains;
+      const address = await withdrawalAddress({ account, network, asked: body.address, wallets, cooldownMs: known.cooldownMs, now: now() });
+      const id = withdrawalIdOf(account, request.headers['idempotency-key']);
+      const source = body.source === 'balance' ? escrowOf(account) : earningsOf(providerIdOf(account, identity));
+      // A body that is refused must not cost the nonce.
+      await requireFreshSignature(caller, nonces);
+      try {
+        const withdrawal = await known.chains.withdrawals.request({ id, network, account, source, address, amount, handedOut });
+        return await reply.code(201).send({ data: viewWithdrawal(withdrawal) });
+      } catch (error) {
+        throw withdrawalError(error);
+      }
+    },
+  );
+
+  app.get<{ Querystring: FundPage }>(
+    '/withdrawals',
+    {
+      schema: {
+        summary: 'List your withdrawals',
+        description: 'The newest first.',
+        tags: TAGS,
+        querystring: fundPageSchema,
+        response: { 200: pageOf(withdrawalSchema) },
+      },
+    },
+    async (request) => {
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(keys, key, SEE);
+      const { withdrawalRows } = requireFunds(funds).chains;
+      const page = await readPage(
+        request.query,
+        (id) => find(account, id),
+        (before, limit) => withdrawalRows.list(account, before, limit),
+      );
+      return { data: page.entries.map(viewWithdrawal), next: page.next };
+    },
+  );
+
+  app.get<{ Params: IdParams }>(
+    '/withdrawals/:id',
+    { schema: { summary: 'Show a withdrawal', tags: TAGS, params: idParams, response: { 200: oneOf(withdrawalSchema) } } },
+    async (request) => {
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(keys, key, SEE);
+      return { data: viewWithdrawal(await existing(account, request.params.id)) };
+    },
+  );
+
+  app.post<{ Params: IdParams }>(
+    '/withdrawals/:id/cancel',
+    {
+      schema: {
+        summary: 'Cancel a withdrawal',
+        description: 'Gives it back, as long as it is not signed. Afterwards 422: it may be on its chain.',
+        tags: TAGS,
+        body: noBody,
+        params: idParams,
+        response: { 200: oneOf(withdrawalSchema) },
+      },
+    },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      const { id } = await existing(caller.account, request.params.id);
+      await requireFullRights(keys, caller, RIGHTS);
+      const canceled = await requireFunds(funds).chains.withdrawals.cancel(id);
+      if (canceled === null) throw new GatewayError('unprocessable', 'This withdrawal cannot be canceled any more: it is signed, or over');
+      return { data: viewWithdrawal(canceled) };
+    },
+  );
+
+  app.post<{ Params: IdParams }>(
+    '/withdrawals/:id/submit',
+    {
+      schema: {
+        summary: 'Have a withdrawal submitted',
+        description:
+          'The gateway submits what you were to submit yourself (`submit: self`). The authorization that you were given stays good, and pays once, whoever submits it.',
+        tags: TAGS,
+        body: noBody,
+        params: idParams,
+        response: { 200: oneOf(withdrawalSchema) },
+      },
+    },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      const { id } = await existing(caller.account, request.params.id);
+      await requireFullRights(keys, caller, RIGHTS);
+      const submitted = await requireFunds(funds).chains.withdrawals.submit(id);
+      if (submitted === null) throw new GatewayError('unprocessable', 'There is nothing to submit any more: this withdrawal is over');
+      return { data: viewWithdrawal(submitted) };
+    },
+  );
+}

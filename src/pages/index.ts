@@ -1,0 +1,18 @@
+export { accountRoutes } from './account/account-routes.ts';
+export { adminRoutes } from './account/admin-routes.ts';
+export { auditRoutes } from './account/audit-routes.ts';
+export { createKeyUsage } from './account/key-usage.ts';
+export { receiptOfCall, receiptOfRecord } from './account/receipts.ts';
+export { adminFundsRoutes } from './funds/admin-funds-routes.ts';
+export { type AuditedChain, auditFunds, type ChainAudit } from './funds/chain-audit.ts';
+export { createPayments } from './funds/create-payments.ts';
+export { fundsRoutes } from './funds/funds-routes.ts';
+export type { ChainTerms, Funds } from './funds/funds.ts';
+export { PaymentsSetupError } from './funds/payments-setup-error.ts';
+export { createEarnings } from './market/earnings.ts';
+export { marketRoutes } from './market/market-routes.ts';
+export { pricingSchema } from './market/market-schema.ts';
+export { ownPages } from './market/own-pages.ts';
+export { slugOf } from './market/providers-view.ts';
+export { EXAMPLE_MODEL } from './reference/openapi.ts';
+export { referenceRoutes } from './reference/reference-routes.ts';

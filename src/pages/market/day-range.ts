@@ -1,0 +1,51 @@
+import { GatewayError } from '#wire';
+
+/** UTC days, both included, as days since 1970-01-01. */
+export interface DayRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const DAY_MS = 86_400_000;
+const DAYS_MAX = 366;
+/** Days before the last, where no first is given. */
+const DAYS_DEFAULT = 7;
+
+const ISO = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
+
+export const dayRangeSchema = {
+  type: 'object',
+  properties: {
+    start_date: {
+      type: 'string',
+      maxLength: 40,
+      description: 'First UTC day, `YYYY-MM-DD` or an ISO 8601 time within it. Default: 7 days before the last.',
+    },
+    end_date: { type: 'string', maxLength: 40, description: `Last UTC day, the same forms. Default: today. At most ${DAYS_MAX} days in all.` },
+  },
+} as const;
+
+/** The days that a query string asks for. Throws GatewayError `invalid_request` for what is no date, for a start after the end, and for too many days. */
+export function parseDayRange(query: { readonly start_date?: string; readonly end_date?: string }, now: number): DayRange {
+  const last = query.end_date === undefined ? Math.floor(now / DAY_MS) : parseDay(query.end_date, 'end_date');
+  const first = query.start_date === undefined ? last - DAYS_DEFAULT : parseDay(query.start_date, 'start_date');
+  if (first > last) throw new GatewayError('invalid_request', `start_date is after end_date, ${dateOf(last)}`, { param: 'start_date' });
+  if (last - first + 1 > DAYS_MAX) throw new GatewayError('invalid_request', `Ask for at most ${DAYS_MAX} days at once`, { param: 'start_date' });
+  return { first, last };
+}
+
+/** `YYYY-MM-DD` of a day number. */
+export function dateOf(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}
+
+function parseDay(text: string, param: string): number {
+  const match = ISO.exec(text);
+  // A time without a zone is UTC, as the days are.
+  const time = match ? Date.parse(match[2] === undefined && text.length > 10 ? `${text}Z` : text) : NaN;
+  // The date of the text itself must exist: a 30th of February is not the 2nd of March.
+  if (!match || Number.isNaN(time) || dateOf(Date.parse(match[1]!) / DAY_MS) !== match[1]) {
+    throw new GatewayError('invalid_request', `${param} must be a date such as 2026-01-31, or an ISO 8601 time`, { param });
+  }
+  return Math.floor(time / DAY_MS);
+}

@@ -1,0 +1,101 @@
+import { loadStatement, type Database, type Query, type Row } from '#store';
+import { earningsTotals, type MicroUsd } from '#billing';
+import { PROVIDER_FLAGS } from '#gateway';
+import type { DayRange } from './day-range.ts';
+
+/** What a provider earned: all of it of one moment. Amounts are net of the operator's fee. */
+export interface Earnings {
+  /** On its account now. */
+  readonly available: MicroUsd;
+  /** Since ever, what was paid out included. */
+  readonly total: MicroUsd;
+  /** Days with settled calls, in no order. */
+  readonly entries: readonly EarningsEntry[];
+}
+
+/** The settled calls of one service on one UTC day. */
+export interface EarningsEntry {
+  /** Days since 1970-01-01. */
+  readonly day: number;
+  readonly service: string;
+  /** null where the record does not tell. */
+  readonly primitive: string | null;
+  readonly requests: number;
+  readonly earned: MicroUsd;
+  /** Calls whose reply broke a rule, by rule. A call can break several. */
+  readonly flags: Readonly<Record<string, number>>;
+}
+
+export type FindEarnings = (provider: string, range: DayRange) => Promise<Earnings>;
+
+const SLICE_END = loadStatement(import.meta.url, './sql/earnings-slice-end.sql');
+const SLICE = loadStatement(import.meta.url, './sql/earnings-slice.sql');
+const FLAGGED = loadStatement(import.meta.url, './sql/earnings-slice-flagged.sql');
+
+const DAY_MS = 86_400_000;
+/** Calls that one statement adds up: the embedded engine sorts them in memory. */
+const SLICE_CALLS = 20_000;
+
+/**
+ * Adds up the ledger's settled calls of a provider, slice by slice, so that memory is bounded whatever it served. Reads beside the writers, one
+ * report at a time: many of a busy provider's own questions take as long as they take, and keep nobody else's calls waiting.
+ */
+export function createEarnings(
+  database: Pick<Database, 'snapshot'>,
+  { sliceCalls = SLICE_CALLS }: { readonly sliceCalls?: number } = {},
+): FindEarnings {
+  const running = new Map<string, Promise<Earnings>>();
+  let last: Promise<unknown> = Promise.resolve();
+  return (provider, range) => {
+    const key = `${range.first} ${range.last} ${provider}`;
+    let found = running.get(key);
+    if (!found) {
+      found = last.then(() => database.snapshot((query) => add(query, provider, range, sliceCalls))).finally(() => running.delete(key));
+      running.set(key, found);
+      last = found.catch(() => {});
+    }
+    return found;
+  };
+}
+
+async function add(query: Query, provider: string, range: DayRange, sliceCalls: number): Promise<Earnings> {
+  const entries = new Map<string, { -readonly [K in keyof EarningsEntry]: EarningsEntry[K] } & { flags: Record<string, number> }>();
+  const entryOf = (row: Row) => {
+    const key = `${row['day'] as bigint} ${row['opening'] as string} ${row['service'] as string}`;
+    let entry = entries.get(key);
+    if (!entry) {
+      const primitive = OPENING.exec(row['opening'] as string)?.[1] ?? null;
+      entry = { day: Number(row['day']), service: row['service'] as string, primitive, requests: 0, earned: 0n, flags: {} };
+      entries.set(key, entry);
+    }
+    return entry;
+  };
+
+  const until = (range.last + 1) * DAY_MS;
+  let from = range.first * DAY_MS;
+  while (from < until) {
+    const [next] = await query(SLICE_END, [provider, from, until, sliceCalls]);
+    // At least a millisecond further, should one hold a whole slice.
+    const end = next ? Math.max(Number(next['resolved_at']), from + 1) : until;
+    const slice = [provider, from, end];
+    let flagged = false;
+    for (const row of await query(SLICE, slice)) {
+      const entry = entryOf(row);
+      entry.requests += Number(row['requests']);
+      entry.earned += row['earned'] as bigint;
+      flagged ||= row['flagged'] !== 0n;
+    }
+    if (flagged) {
+      for (const flag of PROVIDER_FLAGS)
+        for (const row of await query(FLAGGED, [...slice, `%"flags":[%"${flag.replaceAll('_', '\\_')}"%`])) {
+          const { flags } = entryOf(row);
+          flags[flag] = (flags[flag] ?? 0) + Number(row['requests']);
+        }
+    }
+    from = end;
+  }
+  const { available, earned } = await earningsTotals(query, provider);
+  return { available, total: earned, entries: [...entries.values()] };
+}
+
+const OPENING = /^\{"primitive":"([a-z]+)/;

@@ -1,0 +1,176 @@
+import { flagsSchema, standingProperties } from '#gateway';
+
+/* The catalogue's pages as the reference describes them. */
+
+const primitivesSchema = { type: 'array', items: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] } } as const;
+
+const statusSchema = {
+  type: 'string',
+  enum: ['healthy', 'degraded', 'down', 'away'],
+  description:
+    "`healthy`: all of it can be called; `degraded`: a part cools down after a failure; `down`: all does; `away`: the provider's proxy is not connected",
+} as const;
+
+const usd = (description: string) => ({ type: ['number', 'null'], description }) as const;
+
+const modelPricing = {
+  prompt: usd('USD per 1M prompt tokens'),
+  completion: usd('USD per 1M completion tokens'),
+} as const;
+
+const named = (description: string) => ({ type: 'object', additionalProperties: { type: 'number' }, description }) as const;
+
+/** What stands in `pricing` depends on the primitive. */
+export const pricingSchema = {
+  type: 'object',
+  description:
+    'Models: `prompt`, `completion`, `image`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`. Videos: `per_second`, `base`, `audio_multiplier`',
+  properties: {
+    ...modelPricing,
+    image: usd('USD per input image'),
+    per_call: usd('USD per call, of agents per message'),
+    per_task: usd('USD per task, whatever the number of its messages'),
+    per_call_max: { type: 'number', description: 'The most USD that a call costs which is charged by use' },
+    nested_max: { type: 'number', description: "USD that the agent may spend on calls of its own in the consumer's name" },
+    tools: named('USD per call of those tools that cost something else than `per_call`, by name'),
+    generation: usd('USD per image'),
+    resolutions: named('USD per image in those resolution tiers that cost something else than `generation`'),
+    per_second: {
+      type: ['number', 'object'],
+      additionalProperties: { type: 'number' },
+      description: 'USD per second; of videos by resolution',
+    },
+    base: usd('USD per video, on top of its seconds'),
+    audio_multiplier: { type: 'number', description: 'How many times as much a second with sound costs' },
+  },
+} as const;
+
+const doorSchema = {
+  type: 'object',
+  required: ['primitive', 'pricing', ...Object.keys(standingProperties)],
+  properties: { primitive: primitivesSchema.items, pricing: pricingSchema, ...standingProperties },
+} as const;
+
+const listingProperties = {
+  name: { type: 'string', description: 'What it is called by' },
+  display_name: { type: 'string' },
+  primitives: { ...primitivesSchema, description: 'What it can be called as: one service may have several doors' },
+  status: statusSchema,
+} as const;
+
+const listingSchema = { type: 'object', required: Object.keys(listingProperties), properties: listingProperties } as const;
+
+const listingDetailSchema = {
+  type: 'object',
+  required: [...listingSchema.required, 'description', 'doors'],
+  properties: {
+    ...listingProperties,
+    description: { type: 'string' },
+    doors: { type: 'array', items: doorSchema, description: 'One for each primitive' },
+  },
+} as const;
+
+const providerProperties = {
+  id: { type: 'string', description: 'Public key. Pin a call to this provider with `<id>:<service name>` as the model' },
+  name: { type: 'string' },
+  slug: { type: 'string', description: 'The name in small letters, digits and hyphens' },
+  privacy_policy_url: { type: ['string', 'null'], description: 'Always null: providers do not tell it' },
+  services: { type: 'integer', description: 'Number of services it offers' },
+  primitives: primitivesSchema,
+  status: statusSchema,
+  reached: { type: 'string', enum: ['direct', 'tunnel'], description: 'By its address, or through the connection that its proxy dialled in with' },
+  listed_since: { type: 'string', description: 'When the oldest of its services was listed' },
+  uptime: { type: ['number', 'null'], description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none" },
+  requests: { type: 'integer', description: 'Calls of the last hour' },
+  flags: flagsSchema,
+} as const;
+
+const provider = (listing: object) => ({
+  type: 'object',
+  required: [...Object.keys(providerProperties), 'listings'],
+  properties: { ...providerProperties, listings: { type: 'array', items: listing, description: 'What it offers, by name' } },
+});
+
+export const providerSchema = provider(listingSchema);
+export const providerDetailSchema = provider(listingDetailSchema);
+
+const serviceProviderProperties = {
+  id: { type: 'string', description: 'Public key' },
+  name: { type: 'string' },
+  primitives: primitivesSchema,
+  pricing: pricingSchema,
+  ...standingProperties,
+} as const;
+
+const serviceProperties = {
+  id: { type: 'string', description: 'The same as `name`' },
+  ...listingProperties,
+  description: { type: 'string' },
+  providers: {
+    type: 'array',
+    items: { type: 'object', required: Object.keys(serviceProviderProperties), properties: serviceProviderProperties },
+    description: 'Everyone who offers it. Pin one with `<id>:<name>`',
+  },
+} as const;
+
+export const serviceSchema = { type: 'object', required: Object.keys(serviceProperties), properties: serviceProperties } as const;
+
+const usdText = (description: string) => ({ type: 'string', description: `USD, as an exact decimal: ${description}` }) as const;
+
+const toolPriceSchema = {
+  type: 'object',
+  required: ['per_call', 'currency'],
+  properties: {
+    per_call: usdText('per call; "0" where it is free'),
+    per_second: usdText('per second that the tool reports'),
+    prompt: usdText('per 1M prompt tokens that the tool reports'),
+    completion: usdText('per 1M completion tokens that the tool reports'),
+    per_call_max: usdText('the most that a call costs, by its use or at a provider that asks more'),
+    currency: { type: 'string', const: 'USDC' },
+  },
+} as const;
+
+const definitionSchema = {
+  type: 'object',
+  description: "The provider's words about the tool, which nobody here has checked, and whether they are still the same",
+  required: ['sha256'],
+  properties: {
+    sha256: {
+      type: 'string',
+      description:
+        'Of the JSON object of `name`, `title`, `description`, `inputSchema`, `outputSchema` and `annotations`, in this order and each as the server wrote it, in hex',
+    },
+    version: { type: 'integer', description: 'Counts the definitions that the tool has had at this provider' },
+    changed_at: { type: 'string', description: 'From version 2 on' },
+    remote_ref: { type: 'boolean', const: true, description: 'A schema of the tool refers to another document, which the gateway never fetches' },
+  },
+} as const;
+
+const toolProperties = {
+  name: { type: 'string' },
+  title: { type: ['string', 'null'] },
+  description: { type: 'string', description: 'Its first 500 characters where several services are listed' },
+  price: toolPriceSchema,
+  definition: definitionSchema,
+} as const;
+
+const toolSchema = {
+  type: 'object',
+  required: Object.keys(toolProperties),
+  properties: { ...toolProperties, input_schema: { description: 'JSON Schema of the arguments; with `schemas=true`' } },
+} as const;
+
+/** A tool service with what is in it. */
+export const toolServiceSchema = {
+  type: 'object',
+  required: serviceSchema.required,
+  properties: {
+    ...serviceProperties,
+    tools: {
+      type: ['array', 'null'],
+      items: toolSchema,
+      description: 'What its servers list, by name: not all of it where several services are listed. null while that is not known',
+    },
+    tools_total: { type: 'integer', description: 'How many tools there are' },
+  },
+} as const;

@@ -1,0 +1,256 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { Primitive } from '#config';
+import {
+  type Caller,
+  type Pipeline,
+  compare,
+  viewPrice,
+  viewRaise,
+  type PriceView,
+  type RaiseView,
+  flagsSchema,
+  offerStatus,
+  raisedSchema,
+  statusSchema,
+  type OfferStatus,
+  type Standings,
+} from '#gateway';
+import { callerCaip10 } from '#auth/accounts';
+import { requireAdmission, refuseRestricted, type KeyStore, type Identity, providerIdOf } from '#auth';
+import { offerOfTunnel, type RegisteredService, type Registry } from '#network';
+import { dateOf, dayRangeSchema, parseDayRange, type DayRange } from './day-range.ts';
+import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
+import { pricingSchema } from './market-schema.ts';
+
+export interface OwnPagesDeps extends Standings {
+  readonly admit: Pipeline['admit'];
+  readonly keys: Pick<KeyStore, 'find'>;
+  readonly identity: Pick<Identity, 'providerId'>;
+  readonly registry: Pick<Registry, 'locate' | 'registration'>;
+  readonly earnings: FindEarnings;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
+  readonly now: () => number;
+}
+
+const money = { type: 'integer', description: 'Micro-USD, net of the fee' } as const;
+const requests = { type: 'integer', description: 'Calls that ended in order, those that earned nothing included' } as const;
+const primitive = { type: ['string', 'null'], description: 'model, tool, agent, image or video' } as const;
+const ofCaller = {
+  provider: { type: 'string', description: 'Public key that you are known by' },
+  account: { type: 'string', description: 'CAIP-10' },
+} as const;
+
+const earningsProperties = {
+  ...ofCaller,
+  available_micro_usdc: { type: 'integer', description: 'On your earnings account now' },
+  total_earned_micro_usdc: { type: 'integer', description: "Since ever, net of the operator's fee; what was paid out since is in it" },
+  range: { type: 'object', required: ['start_date', 'end_date'], properties: { start_date: { type: 'string' }, end_date: { type: 'string' } } },
+  by_day: {
+    type: 'array',
+    description: 'Every UTC day of the range in order, those without a call too',
+    items: {
+      type: 'object',
+      required: ['date', 'requests', 'earned_micro_usdc', 'services'],
+      properties: {
+        date: { type: 'string' },
+        requests,
+        earned_micro_usdc: money,
+        services: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['service', 'primitive', 'requests', 'earned_micro_usdc', 'flags'],
+            properties: {
+              service: { type: 'string' },
+              primitive,
+              requests,
+              earned_micro_usdc: money,
+              flags: {
+                ...flagsSchema,
+                description: 'Calls whose reply broke a rule, by rule, such as `usage_missing`; those without usage earn nothing',
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+} as const;
+
+const servicesProperties = {
+  ...ofCaller,
+  connected: { type: 'boolean', description: 'Your proxy is connected, to this gateway or to another one of the same router' },
+  connected_since: { type: ['string', 'null'] },
+  revision: { type: 'integer', description: 'Grows with every change of your services' },
+  created_at: { type: ['string', 'null'], description: 'When you first registered' },
+  updated_at: { type: ['string', 'null'], description: 'When you last registered' },
+  services: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: [
+        'name',
+        'display_name',
+        'description',
+        'primitive',
+        'pricing',
+        'price_raised',
+        'listed_since',
+        'status',
+        'compliance',
+        'last_hour',
+        'flags',
+      ],
+      properties: {
+        name: { type: 'string' },
+        display_name: { type: 'string' },
+        description: { type: 'string' },
+        primitive,
+        pricing: pricingSchema,
+        price_raised: raisedSchema,
+        listed_since: { type: 'string', description: 'When you first registered it' },
+        status: statusSchema,
+        compliance: {
+          type: 'number',
+          description:
+            '1 when the replies of the last hour were in order, towards 0 the more of them were flagged; your weight falls with its square',
+        },
+        last_hour: {
+          type: 'object',
+          description: 'Calls of the last hour',
+          required: ['requests', 'failures', 'flags'],
+          properties: {
+            requests: { type: 'integer' },
+            failures: { type: 'integer' },
+            flags: { type: 'integer', description: 'How often replies broke the rules' },
+          },
+        },
+        flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, ever' },
+      },
+    },
+  },
+} as const;
+
+const answer = (properties: Readonly<Record<string, object>>) => ({ 200: { type: 'object', required: Object.keys(properties), properties } });
+
+/** What a provider sees of itself: what it earned, and what it has registered. Whose pages they are the credential alone decides. Register it under `/api/v1`. */
+export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
+  return async (app) => {
+    const admissionOf = requireAdmission(app, deps.admit);
+    const pageOf = (caller: Caller) => ({ provider: providerIdOf(caller.account, deps.identity), account: callerCaip10(caller, deps.networks) });
+
+    app.get<{ Querystring: { readonly start_date?: string; readonly end_date?: string } }>(
+      '/provider/earnings',
+      {
+        schema: {
+          summary: 'Show what you earned',
+          description:
+            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. Whoever never provided a service has earned 0. Not for a key with a spending limit, an expiry or a list of services.',
+          tags: ['Providers'],
+          querystring: dayRangeSchema,
+          response: answer(earningsProperties),
+        },
+      },
+      async (request) => {
+        const range = parseDayRange(request.query, deps.now());
+        const { caller } = admissionOf(request);
+        await refuseRestricted(deps.keys, caller.key, 'see earnings');
+        const you = pageOf(caller);
+        return { ...you, ...viewEarnings(await deps.earnings(you.provider, range), range) };
+      },
+    );
+
+    app.get(
+      '/provider/services',
+      {
+        schema: {
+          summary: 'Show your services',
+          description: 'What your proxy has registered, and how this gateway sees it. Empty for whoever never provided a service.',
+          tags: ['Providers'],
+          response: answer(servicesProperties),
+        },
+      },
+      async (request) => {
+        const you = pageOf(admissionOf(request).caller);
+        const registration = await deps.registry.registration(you.provider);
+        return {
+          ...you,
+          connected: Boolean(registration?.connected),
+          connected_since: registration?.connected ? iso(registration.connected.since) : null,
+          revision: registration?.revision ?? 0,
+          created_at: registration ? iso(registration.createdAt) : null,
+          updated_at: registration ? iso(registration.updatedAt) : null,
+          services: (registration?.services ?? []).map((registered) => {
+            const view = viewService(registered, you.provider, deps);
+            // The database knows of an absence before this gateway has asked it.
+            return registration?.connected ? view : { ...view, status: 'away' };
+          }),
+        };
+      },
+    );
+  };
+}
+
+function viewEarnings({ available, total, entries }: Earnings, { first, last }: DayRange) {
+  const byDay = Map.groupBy(entries, ({ day }) => day);
+  return {
+    available_micro_usdc: Number(available),
+    total_earned_micro_usdc: Number(total),
+    range: { start_date: dateOf(first), end_date: dateOf(last) },
+    by_day: Array.from({ length: last - first + 1 }, (_, index) => viewDay(first + index, byDay.get(first + index) ?? [])),
+  };
+}
+
+function viewDay(day: number, entries: readonly EarningsEntry[]) {
+  return {
+    date: dateOf(day),
+    requests: entries.reduce((sum, entry) => sum + entry.requests, 0),
+    earned_micro_usdc: Number(entries.reduce((sum, { earned }) => sum + earned, 0n)),
+    services: entries
+      .toSorted((a, b) => compare(a.service, b.service) || compare(a.primitive ?? '', b.primitive ?? ''))
+      .map((entry) => ({
+        service: entry.service,
+        primitive: entry.primitive,
+        requests: entry.requests,
+        earned_micro_usdc: Number(entry.earned),
+        flags: entry.flags,
+      })),
+  };
+}
+
+interface OwnService {
+  readonly name: string;
+  readonly display_name: string;
+  readonly description: string;
+  readonly primitive: Primitive;
+  readonly pricing: PriceView;
+  readonly price_raised: RaiseView | null;
+  readonly listed_since: string;
+  readonly status: OfferStatus;
+  readonly compliance: number;
+  readonly last_hour: { readonly requests: number; readonly failures: number; readonly flags: number };
+  readonly flags: Readonly<Record<string, number>>;
+}
+
+function viewService(registered: RegisteredService, provider: string, standings: Standings): OwnService {
+  const { service, createdAt } = registered;
+  // Made anew, as what is registered is in the catalogue only while its provider is there.
+  const offer = offerOfTunnel(registered, provider);
+  const { lastHour, flags } = standings.health.stats(offer);
+  return {
+    name: service.name,
+    display_name: service.displayName,
+    description: service.description,
+    primitive: service.primitive,
+    pricing: viewPrice(offer),
+    price_raised: viewRaise(offer),
+    listed_since: iso(createdAt),
+    status: offerStatus(offer, standings),
+    compliance: standings.health.compliance(offer),
+    last_hour: lastHour,
+    flags,
+  };
+}
+
+const iso = (time: number) => new Date(time).toISOString();

@@ -1,0 +1,128 @@
+import type { Primitive } from '#config';
+import {
+  type Offer,
+  compare,
+  listingsOf,
+  primitivesOf,
+  type Listing,
+  viewPrice,
+  type PriceView,
+  offerStatus,
+  viewStanding,
+  type Standings,
+  type StandingView,
+} from '#gateway';
+
+/** A provider as everybody sees it: what it serves and how well. */
+export interface ProviderView<L = ListingView> {
+  readonly id: string;
+  readonly name: string;
+  readonly slug: string;
+  /** Parsed by other clients. Providers do not tell it. */
+  readonly privacy_policy_url: null;
+  readonly services: number;
+  readonly primitives: readonly Primitive[];
+  readonly status: ProviderStatus;
+  readonly reached: 'direct' | 'tunnel';
+  readonly listed_since: string;
+  readonly uptime: number | null;
+  readonly requests: number;
+  readonly flags: Readonly<Record<string, number>>;
+  readonly listings: readonly L[];
+}
+
+export type ProviderStatus = 'healthy' | 'degraded' | 'down' | 'away';
+
+interface ListingView {
+  readonly name: string;
+  readonly display_name: string;
+  readonly primitives: readonly Primitive[];
+  readonly status: ProviderStatus;
+}
+
+/** A listing on the page of its provider. */
+export interface ListingDetail extends ListingView {
+  readonly description: string;
+  readonly doors: readonly DoorView[];
+}
+
+export interface DoorView extends StandingView {
+  readonly primitive: Primitive;
+  readonly pricing: PriceView;
+}
+
+/** Every provider, by name. */
+export function viewProviders(offers: readonly Offer[], standings: Standings): readonly ProviderView[] {
+  return [...Map.groupBy(offers, (offer) => offer.provider.id).values()]
+    .map((group) => viewProvider(group, standings, (listing) => viewListing(listing, standings)))
+    .sort((a, b) => a.name.localeCompare(b.name, 'en') || compare(a.id, b.id));
+}
+
+/** One provider with its prices. `offers` are all of its own, and not empty. */
+export function viewProviderDetail(offers: readonly Offer[], standings: Standings): ProviderView<ListingDetail> {
+  return viewProvider(offers, standings, (listing) => ({
+    ...viewListing(listing, standings),
+    description: listing.description,
+    doors: listing.doors.map((offer) => viewDoor(offer, standings)),
+  }));
+}
+
+function viewDoor(offer: Offer, standings: Standings): DoorView {
+  return { primitive: offer.primitive, pricing: viewPrice(offer), ...viewStanding(offer, standings) };
+}
+
+/** How offers stand together. */
+export function statusOf(offers: readonly Offer[], standings: Standings): ProviderStatus {
+  let healthy = 0;
+  let away = 0;
+  for (const offer of offers) {
+    const status = offerStatus(offer, standings);
+    if (status === 'healthy') healthy++;
+    else if (status === 'away') away++;
+  }
+  if (away === offers.length) return 'away';
+  return healthy === offers.length ? 'healthy' : healthy > 0 ? 'degraded' : 'down';
+}
+
+function viewProvider<L>(offers: readonly Offer[], standings: Standings, view: (listing: Listing) => L): ProviderView<L> {
+  const { provider, endpoint } = offers[0]!;
+  const flags = new Map<string, number>();
+  let requests = 0;
+  let failures = 0;
+  let listedSince = Infinity;
+  for (const offer of offers) {
+    const stats = standings.health.stats(offer);
+    requests += stats.lastHour.requests;
+    failures += stats.lastHour.failures;
+    listedSince = Math.min(listedSince, offer.createdAt);
+    for (const [flag, count] of Object.entries(stats.flags)) flags.set(flag, (flags.get(flag) ?? 0) + count);
+  }
+  const listings = listingsOf(offers);
+  return {
+    id: provider.id,
+    name: provider.name,
+    slug: slugOf(provider.name),
+    privacy_policy_url: null,
+    services: listings.length,
+    primitives: primitivesOf(offers),
+    status: statusOf(offers, standings),
+    reached: endpoint.kind,
+    listed_since: new Date(listedSince).toISOString(),
+    uptime: requests === 0 ? null : 1 - failures / requests,
+    requests,
+    flags: Object.fromEntries(flags),
+    listings: listings.map(view),
+  };
+}
+
+/** A provider's name in small letters, digits and hyphens. */
+export function slugOf(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+    .replace(/^-|-$/g, '');
+}
+
+function viewListing({ name, displayName, doors }: Listing, standings: Standings): ListingView {
+  return { name, display_name: displayName, primitives: primitivesOf(doors), status: statusOf(doors, standings) };
+}

@@ -1,0 +1,66 @@
+import { GatewayError } from '#wire';
+import { type Catalog, type Standings, createFreshPage, type TaggedPage, type ToolListings } from '#gateway';
+import { viewServices } from './tool-agent-view.ts';
+import { viewTools, type ToolViewOptions } from './tool-view.ts';
+
+export interface ToolPagesDeps extends Standings {
+  readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
+  readonly listings?: ToolListings;
+  readonly now: () => number;
+}
+
+/** Of many services, each has a part of its tools in the list, and the list has an end. */
+const LIST = { perService: 100, all: 5_000, descriptionMax: 500 } as const;
+
+/** Pages of single services that are kept. One may have megabytes of schemas. */
+const PAGES_MAX = 16;
+
+/**
+ * The page of all tool services, or of the one that is named as consumers name it, which has all of its tools. Throws GatewayError `not_found`, and
+ * `invalid_request` for the schemas of all services.
+ */
+export function createToolPages(deps: ToolPagesDeps): (service: string | null, schemas: boolean) => TaggedPage {
+  const { catalog, listings } = deps;
+  const version = () => catalog.version() + (listings?.version() ?? 0);
+  const fresh = (data: () => unknown) => createFreshPage(() => ({ data: data() }), { version, now: deps.now });
+
+  const list = fresh(() => {
+    let left: number = LIST.all;
+    return view(
+      catalog.offers('tool'),
+      () => ({ max: Math.min(LIST.perService, left), descriptionMax: LIST.descriptionMax, schemas: false }),
+      (shown) => (left -= shown),
+    );
+  });
+
+  function view(offers: ReturnType<Catalog['offers']>, options: () => ToolViewOptions, onShown: (tools: number) => void = () => {}) {
+    const services = viewServices(offers, catalog.offers(), deps);
+    if (!listings) return services;
+    const groups = Map.groupBy(offers, ({ service }) => service);
+    return services.map((service) => {
+      const tools = viewTools(groups.get(service.name)!, listings, options());
+      onShown(tools.tools?.length ?? 0);
+      return { ...service, ...tools };
+    });
+  }
+
+  const pages = new Map<string, () => TaggedPage>();
+  return (service, schemas) => {
+    if (service === null) {
+      if (schemas)
+        throw new GatewayError('invalid_request', 'schemas needs service: the input schemas are shown of one service at a time', {
+          param: 'schemas',
+        });
+      return list();
+    }
+    // Before anything is kept for it.
+    catalog.resolve(service, 'tool');
+    const key = `${schemas} ${service}`;
+    const page =
+      pages.get(key) ?? fresh(() => view(catalog.resolve(service, 'tool').offers, () => ({ max: Infinity, descriptionMax: Infinity, schemas })));
+    pages.delete(key);
+    pages.set(key, page);
+    if (pages.size > PAGES_MAX) pages.delete(pages.keys().next().value!);
+    return page();
+  };
+}

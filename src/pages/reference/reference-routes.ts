@@ -1,0 +1,16 @@
+import type { FastifyInstance } from 'fastify';
+import { docsPage } from './docs-page.ts';
+import { frontPage, type FrontPageOptions } from './front-page.ts';
+import { llmsText } from './llms-text.ts';
+import { describeRoutes, type ReferenceOptions } from './openapi.ts';
+
+/**
+ * `/openapi.json`, `/docs`, `/llms.txt` and the front page, all from the schemas of the routes.
+ * To be awaited on the root instance before the other routes are registered: those that come after it are described.
+ */
+export async function referenceRoutes(server: FastifyInstance, options: ReferenceOptions & FrontPageOptions): Promise<void> {
+  await describeRoutes(server, options);
+  await docsPage(server);
+  await server.register(frontPage(options));
+  await server.register(llmsText(server));
+}

@@ -1,0 +1,16 @@
+export { countLiveTasks, createTasks, type KeptTasks } from './create-tasks.ts';
+export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';
+export type { CallCost, TaskCost } from './task-cost.ts';
+export { isStorable } from './task-rows.ts';
+export type { TaskSink } from './task-sink.ts';
+export { type Look, ownerOf, type SeenTask, type Sight, type Task, type TaskKey, type TaskOwner, type Tasks } from './task.ts';
+export { createTaskWatch, type TaskWatch, type TaskWatchOptions } from './watch.ts';
+export {
+  type Webhook,
+  WEBHOOK_BODY_BYTES_MAX,
+  WEBHOOK_NAME_CHARS_MAX,
+  type WebhookContent,
+  type WebhookEvent,
+  WEBHOOKS_PER_TASK_MAX,
+} from './webhooks/webhook.ts';
+export { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';

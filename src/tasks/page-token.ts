@@ -1,0 +1,38 @@
+import { GatewayError } from '#wire';
+import { isStorable } from './task-rows.ts';
+
+/** The last task of a page: the next page begins after it. */
+export interface PageEnd {
+  readonly updatedAt: number;
+  readonly taskId: string;
+  readonly service: string;
+}
+
+const TOKEN_LENGTH_MAX = 4096;
+
+/** An opaque text of URL-safe characters. It says only where to go on: whose tasks are listed is decided without it. */
+export function toPageToken({ updatedAt, taskId, service }: PageEnd): string {
+  return Buffer.from(JSON.stringify([updatedAt, taskId, service])).toString('base64url');
+}
+
+/** The inverse of toPageToken. Throws GatewayError `invalid_request` for what is none. */
+export function readPageToken(token: string): PageEnd {
+  const parts = token.length <= TOKEN_LENGTH_MAX ? parse(Buffer.from(token, 'base64url').toString()) : null;
+  if (Array.isArray(parts) && parts.length === 3) {
+    const [updatedAt, taskId, service] = parts as unknown[];
+    if (Number.isSafeInteger(updatedAt) && isText(taskId) && isText(service)) return { updatedAt: updatedAt as number, taskId, service };
+  }
+  throw new GatewayError('invalid_request', 'pageToken is none that a page of this list ended with: leave it out to begin with the first page', {
+    param: 'pageToken',
+  });
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && isStorable(value);
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

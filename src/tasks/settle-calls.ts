@@ -1,0 +1,110 @@
+import { loadStatement, type Database, type Row } from '#store';
+import type { Conclude, Settlement } from '#billing';
+import type { ReportedUsage } from '#gateway';
+import { endingFromText, settlementFromText, settlementToText, type Ending } from './ending.ts';
+import { keyOf, toTask, type TaskRow } from './task-rows.ts';
+import type { TaskCall, TaskKey } from './task.ts';
+import type { TaskSink } from './task-sink.ts';
+
+/** A call of a task with what is kept of it. */
+export interface CallRow extends TaskCall {
+  readonly createdAt: number;
+  readonly keptUntil: number;
+  /** null until it is settled. */
+  readonly settlement: Settlement | null;
+}
+
+export interface SettledCall {
+  readonly callId: string;
+  readonly settlement: Settlement;
+}
+
+export interface SettleCallsOptions {
+  readonly database: Database;
+  readonly conclude: Conclude;
+  readonly nameOf: (task: TaskRow) => string;
+  readonly sink: TaskSink;
+}
+
+const LIST = loadStatement(import.meta.url, './sql/list-calls.sql');
+const NOTE = loadStatement(import.meta.url, './sql/note-settlement.sql');
+const CLOSE = loadStatement(import.meta.url, './sql/close-task.sql');
+
+/** Settlements on their way at once, of one task. */
+const WIDTH = 32;
+const NOTHING_USED: ReportedUsage = { usage: null, flags: [] };
+const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
+
+/** All calls of a task, in the order in which they were added. */
+export async function listCalls(database: Pick<Database, 'query'>, key: TaskKey): Promise<readonly CallRow[]> {
+  return (await database.query(LIST, keyOf(key))).map(toCallRow);
+}
+
+/**
+ * Settles every open call of a task that has ended, by the end that is kept with it, and notes what each was charged. What was settled before, here or
+ * elsewhere, also by somebody who broke off, stays as it was and is told alike. Rejects when a call could not be settled; the others are.
+ */
+export async function settleCalls(
+  options: SettleCallsOptions,
+  task: TaskRow,
+  calls: readonly CallRow[],
+  except?: string,
+): Promise<readonly SettledCall[]> {
+  const { database } = options;
+  const ending = endingFromText(task.ending!);
+  const open = calls.filter(({ callId, settlement }) => settlement === null && callId !== except);
+  const settled = new Map<string, Settlement>();
+  let failure: { readonly reason: unknown } | null = null;
+  for (let from = 0; from < open.length; from += WIDTH) {
+    const group = open.slice(from, from + WIDTH);
+    const results = await Promise.allSettled(group.map((call) => settleCall(options, task, call, ending)));
+    for (const [index, result] of results.entries()) {
+      if (result.status === 'fulfilled') settled.set(group[index]!.callId, result.value);
+      else failure ??= result;
+    }
+  }
+  // What was charged stands in the ledger already. Should these notes be lost, the next to come finds it there.
+  if (task.open)
+    await database.batch([
+      ...[...settled].map(([callId, settlement]) => ({ statement: NOTE, params: [callId, settlementToText(settlement)] })),
+      { statement: CLOSE, params: keyOf(task) },
+    ]);
+  if (failure) throw failure.reason;
+  return calls.flatMap(({ callId, settlement: before }) => {
+    const settlement = before ?? settled.get(callId);
+    return settlement ? [{ callId, settlement }] : [];
+  });
+}
+
+async function settleCall({ conclude, nameOf, sink }: SettleCallsOptions, task: TaskRow, call: CallRow, ending: Ending): Promise<Settlement> {
+  const { callId, price, most = null } = call;
+  const { outcome, reason } = ending;
+  const { usage, flags } = ending.used.get(callId) ?? NOTHING_USED;
+  const providerName = nameOf(task);
+  const durationMs = Math.max(0, task.endedAt! - call.createdAt);
+  const concluded = await conclude(callId, {
+    price,
+    most,
+    provider: task.provider,
+    usage,
+    outcome,
+    detail: { service: task.service, providerName, outcome, estimated: false, finishReason: reason, flags, durationMs },
+  });
+  // A lock that nobody knows holds no money.
+  if (!concluded) return NOTHING;
+  const { settlement, lock, before } = concluded;
+  if (!before) sink.concluded?.({ task: toTask(task), call: { callId, price }, providerName, outcome, usage, settlement, flags, durationMs, lock });
+  return settlement;
+}
+
+function toCallRow(row: Row): CallRow {
+  const settlement = row['settlement'] as string | null;
+  return {
+    callId: row['call_id'] as string,
+    price: row['price'] as string,
+    createdAt: Number(row['created_at']),
+    keptUntil: Number(row['kept_until']),
+    most: row['most'] as bigint | null,
+    settlement: settlement === null ? null : settlementFromText(settlement),
+  };
+}

@@ -1,0 +1,99 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { loadStatement, type Database, type Step } from '#store';
+import type { TaskKey } from '../task.ts';
+import { WEBHOOK_BODY_BYTES_MAX, WEBHOOK_TTL_MS, type LostDelivery, type WebhookEvent } from './webhook.ts';
+
+const RECEIVERS = loadStatement(import.meta.url, './sql/find-receivers.sql');
+const WAITING_OF_ACCOUNT = loadStatement(import.meta.url, './sql/count-waiting-of-account.sql');
+const WAITING = loadStatement(import.meta.url, './sql/count-waiting.sql');
+const SIGNAL = loadStatement(import.meta.url, './sql/signal-webhook.sql');
+const QUEUE = loadStatement(import.meta.url, './sql/queue-delivery.sql');
+const DROP_OLDEST = loadStatement(import.meta.url, './sql/drop-oldest-deliveries.sql');
+const FORGET = loadStatement(import.meta.url, './sql/forget-deliveries.sql');
+
+export interface QueueLimits {
+  /** Of one webhook: above, the oldest is dropped. */
+  readonly perWebhookMax: number;
+  /** Of one account, and of all together: above, nothing is queued. */
+  readonly perAccountMax: number;
+  readonly perAccountBytesMax: number;
+  readonly max: number;
+  readonly bytesMax: number;
+}
+
+const MIB = 1024 * 1024;
+
+export const QUEUE_LIMITS: QueueLimits = {
+  perWebhookMax: 100,
+  perAccountMax: 1_000,
+  perAccountBytesMax: 64 * MIB,
+  max: 20_000,
+  bytesMax: 1024 * MIB,
+};
+
+/** What has happened lately is known to have been told. */
+const REMEMBERED = 400;
+/** The whole is not counted for every delivery. */
+const COUNT_MS = 2_000;
+
+export interface WebhookQueueOptions {
+  readonly database: Pick<Database, 'query' | 'batch'>;
+  readonly now: () => number;
+  readonly limits?: Partial<QueueLimits>;
+  readonly onLost: (lost: LostDelivery) => void;
+}
+
+/** Queues what a task's receivers are to be told: in order for each, each thing once. Returns how many are told. */
+export type QueueEvent = (key: TaskKey, event: WebhookEvent) => Promise<number>;
+
+export function createWebhookQueue({ database, now, onLost, ...options }: WebhookQueueOptions): QueueEvent {
+  const limits = { ...QUEUE_LIMITS, ...options.limits };
+  let counted = { at: -Infinity, deliveries: 0, bytes: 0 };
+
+  /** Why no more can be queued, or null. */
+  const fullness = async (account: string): Promise<string | null> => {
+    const [own] = await database.query(WAITING_OF_ACCOUNT, [account]);
+    if (Number(own!['deliveries']) >= limits.perAccountMax || Number(own!['bytes']) >= limits.perAccountBytesMax)
+      return 'too much waits for the receivers of the account';
+    // A clock that was set back does not keep a count for longer.
+    if (Math.abs(now() - counted.at) >= COUNT_MS) {
+      const [all] = await database.query(WAITING);
+      counted = { at: now(), deliveries: Number(all!['deliveries']), bytes: Number(all!['bytes']) };
+    }
+    return counted.deliveries >= limits.max || counted.bytes >= limits.bytesMax ? 'too much waits for receivers' : null;
+  };
+
+  return async (key, { identity, contentOf }) => {
+    const { primitive, service, taskId } = key;
+    const digest = createHash('sha256')
+      .update(identity ?? randomUUID())
+      .digest('base64url');
+    const receivers = await database.query(RECEIVERS, [primitive, service, taskId, now(), digest]);
+    if (receivers.length === 0) return 0;
+
+    const steps: Step[] = [];
+    for (const row of receivers) {
+      const [webhook, account] = [row['id'] as string, row['account'] as string];
+      const content = contentOf(row['form'] as string);
+      if (content === null) continue;
+      const bytes = Buffer.byteLength(content.body);
+      const fault = bytes > WEBHOOK_BODY_BYTES_MAX ? `it has more than ${WEBHOOK_BODY_BYTES_MAX} bytes` : await fullness(account);
+      if (fault !== null) {
+        onLost({ account, service, taskId, receiver: null, reason: fault });
+        continue;
+      }
+      const at = now();
+      steps.push(
+        { statement: SIGNAL, params: [webhook, at, at + WEBHOOK_TTL_MS] },
+        { statement: QUEUE, params: [webhook, digest, content.contentType, content.body, bytes] },
+        { statement: DROP_OLDEST, params: [webhook, limits.perWebhookMax] },
+        { statement: FORGET, params: [webhook, REMEMBERED] },
+      );
+      counted.deliveries += 1;
+      counted.bytes += bytes;
+    }
+    if (steps.length === 0) return 0;
+    const results = await database.batch(steps);
+    return results.filter((rows, index) => steps[index]!.statement === QUEUE && rows.length > 0).length;
+  };
+}

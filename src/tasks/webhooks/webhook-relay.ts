@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { loadStatement, type Database, type Row } from '#store';
+import type { SealedTexts } from '#wire';
+import type { Primitive } from '#config';
+import { OutboundFailure, type GuardedFetch } from '#network';
+import { delayAfter, outcomeOf, type DeliveryOutcome } from './delivery-outcome.ts';
+import type { LostDelivery } from './webhook.ts';
+import { openReceiver, sealOf } from './webhook-store.ts';
+
+const DUE = loadStatement(import.meta.url, './sql/due-webhooks.sql');
+const CLAIM = loadStatement(import.meta.url, './sql/claim-webhook.sql');
+const NEXT = loadStatement(import.meta.url, './sql/next-delivery.sql');
+const END = loadStatement(import.meta.url, './sql/end-delivery.sql');
+const END_WEBHOOK = loadStatement(import.meta.url, './sql/end-webhook.sql');
+const KEEP = loadStatement(import.meta.url, './sql/keep-claim.sql');
+const RELEASE = loadStatement(import.meta.url, './sql/release-webhook.sql');
+const REST = loadStatement(import.meta.url, './sql/rest-webhook.sql');
+
+/** Places of one gateway. A receiver that hangs holds one for `timeoutMs`, and neither it nor its account can take them all. */
+export interface RelayLimits {
+  readonly inFlightMax: number;
+  readonly perAccountMax: number;
+  readonly perReceiverMax: number;
+  /** Of one attempt. */
+  readonly timeoutMs: number;
+  /** How long a webhook stays with a gateway that says nothing of it any more. Longer than an attempt. */
+  readonly leaseMs: number;
+}
+
+export const RELAY_LIMITS: RelayLimits = { inFlightMax: 256, perAccountMax: 8, perReceiverMax: 32, timeoutMs: 10_000, leaseMs: 60_000 };
+
+/** Due webhooks that are looked at in one turn. */
+const CANDIDATES_MAX = 1_000;
+
+export interface WebhookRelayOptions {
+  readonly database: Pick<Database, 'query' | 'batch'>;
+  readonly fetch: GuardedFetch;
+  readonly texts: SealedTexts;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly limits?: Partial<RelayLimits>;
+  readonly onLost: (lost: LostDelivery) => void;
+  /** The database could not be reached: it is tried again. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Sends what is queued. Any number of gateways may do so on one database: each webhook is with one of them at a time, so that its order holds. */
+export interface WebhookRelay {
+  /** Looks for what is due, now or as soon as there is a place for it. */
+  wake(): void;
+  /** The same; resolves when nothing is on its way any more. */
+  run(): Promise<void>;
+  /** Breaks off what is on its way, which is due again at once, and resolves when the database knows. */
+  close(): Promise<void>;
+}
+
+export function createWebhookRelay({ database, fetch, texts, now, random, onLost, onError, ...options }: WebhookRelayOptions): WebhookRelay {
+  const limits = { ...RELAY_LIMITS, ...options.limits };
+  const working = new Set<Promise<void>>();
+  const ofAccount = createCounts();
+  const ofReceiver = createCounts();
+  const ending = new AbortController();
+  let looking: Promise<void> = Promise.resolve();
+  let isLooking = false;
+  let lookAgain = false;
+  /** Something is due that had no place. */
+  let waiting = false;
+
+  const look = (): Promise<void> => {
+    lookAgain = true;
+    if (!isLooking) {
+      isLooking = true;
+      looking = lookWhileAsked();
+    }
+    return looking;
+  };
+
+  async function lookWhileAsked(): Promise<void> {
+    while (lookAgain && !ending.signal.aborted) {
+      lookAgain = false;
+      try {
+        await startDue();
+      } catch (error) {
+        onError(error);
+      }
+    }
+    // In the same step as the question above: nobody can ask in between and not be heard.
+    isLooking = false;
+  }
+
+  async function startDue(): Promise<void> {
+    const due = await database.query(DUE, [now(), limits.perAccountMax, CANDIDATES_MAX]);
+    // There may be more behind those that this turn saw.
+    waiting = due.length === CANDIDATES_MAX;
+    for (const row of due) {
+      const [id, account, receiver] = [row['id'] as string, row['account'] as string, row['receiver'] as string];
+      if (ending.signal.aborted) return;
+      if (working.size >= limits.inFlightMax || ofAccount.of(account) >= limits.perAccountMax || ofReceiver.of(receiver) >= limits.perReceiverMax) {
+        waiting = true;
+        continue;
+      }
+      const at = now();
+      const claim = randomUUID();
+      const [taken] = await database.query(CLAIM, [id, claim, at + limits.leaseMs, at]);
+      if (taken) start(toClaimed(id, claim, taken));
+      // An account may have had only its first so many looked at.
+      if (taken && ofAccount.of(account) >= limits.perAccountMax) waiting = true;
+    }
+  }
+
+  function start(claimed: Claimed): void {
+    const releaseAccount = ofAccount.add(claimed.account);
+    const releaseReceiver = ofReceiver.add(claimed.receiver);
+    const work = sendAll(claimed)
+      .catch(onError)
+      .finally(() => {
+        working.delete(work);
+        releaseAccount();
+        releaseReceiver();
+        if (waiting && !ending.signal.aborted) void look();
+      });
+    working.add(work);
+  }
+
+  /** One after the other until the queue is empty, or its head has to wait. */
+  async function sendAll(webhook: Claimed): Promise<void> {
+    const { id, claim } = webhook;
+    for (;;) {
+      const [row] = await database.query(NEXT, [id, claim]);
+      // Deleted, or with another gateway by now.
+      if (!row) return;
+      if (row['position'] === null) {
+        const [rested] = await database.query(REST, [id, claim, row['signal']!, now()]);
+        if (rested && rested['due_at'] !== null) void look();
+        return;
+      }
+      if (ending.signal.aborted) return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
+      const attempt = await send(webhook, row);
+      if (attempt === 'stopped') return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
+      if (!(await conclude(webhook, row, attempt))) return;
+    }
+  }
+
+  async function send(webhook: Claimed, row: Row): Promise<Attempt | 'stopped'> {
+    const receiver = openReceiver(texts, webhook.sealOf, row['sealed'] as string);
+    if (receiver === null) return { outcome: 'never', reason: 'its secrets were sealed by another identity' };
+    const headers = { ...receiver.headers, 'content-type': row['content_type'] as string };
+    try {
+      const reply = await fetch(receiver.url, {
+        method: 'POST',
+        headers,
+        body: row['body'] as string,
+        timeoutMs: limits.timeoutMs,
+        bodyBytesMax: 0,
+        signal: ending.signal,
+      });
+      return { outcome: outcomeOf(reply.status), reason: `the receiver answered ${reply.status}`, retryAfter: reply.headers['retry-after'] };
+    } catch (error) {
+      if (ending.signal.aborted) return 'stopped';
+      const refused = error instanceof OutboundFailure && error.refused;
+      return { outcome: refused ? 'never' : 'again', reason: error instanceof OutboundFailure ? error.message : 'the call failed' };
+    }
+  }
+
+  /** Whether the next in the queue may be sent now. */
+  async function conclude({ id, claim, lost }: Claimed, row: Row, { outcome, reason, retryAfter }: Attempt): Promise<boolean> {
+    const attempts = Number(row['attempts']) + 1;
+    const delay = outcome === 'again' ? delayAfter(attempts, random, retryAfter) : null;
+    if (delay !== null) {
+      await database.query(RELEASE, [id, claim, attempts, now() + delay]);
+      return false;
+    }
+    if (outcome !== 'delivered') onLost({ ...lost, reason: outcome === 'again' ? `${reason}, the last of ${attempts} times` : reason });
+    // In the order in which a webhook's rows are locked by who queues for it.
+    await database.batch([
+      { statement: KEEP, params: [id, claim, now() + limits.leaseMs] },
+      outcome === 'gone' ? { statement: END_WEBHOOK, params: [id, claim, row['sealed']!] } : { statement: END, params: [id, row['position']!] },
+    ]);
+    return true;
+  }
+
+  return {
+    wake: () => void look(),
+    async run() {
+      await look();
+      while (working.size > 0 || isLooking) await Promise.all([looking, ...working]);
+    },
+    async close() {
+      ending.abort(new Error('the gateway stops'));
+      await looking;
+      await Promise.all(working);
+    },
+  };
+}
+
+interface Attempt {
+  readonly outcome: DeliveryOutcome;
+  readonly reason: string;
+  readonly retryAfter?: unknown;
+}
+
+interface Claimed {
+  readonly id: string;
+  readonly claim: string;
+  readonly account: string;
+  readonly receiver: string;
+  readonly sealOf: string;
+  readonly lost: Omit<LostDelivery, 'reason'>;
+}
+
+function toClaimed(id: string, claim: string, row: Row): Claimed {
+  const [account, receiver, service, taskId] = (['account', 'receiver', 'service', 'task_id'] as const).map((name) => row[name] as string);
+  const key = { primitive: row['primitive'] as Primitive, service: service!, taskId: taskId! };
+  const owner = { account: account!, run: row['run'] === '' ? null : (row['run'] as string) };
+  return {
+    id,
+    claim,
+    account: account!,
+    receiver: receiver!,
+    sealOf: sealOf(key, owner, row['name'] as string),
+    lost: { account: account!, service: service!, taskId: taskId!, receiver: receiver! },
+  };
+}
+
+/** How many of each there are now. */
+function createCounts() {
+  const counts = new Map<string, number>();
+  return {
+    of: (key: string) => counts.get(key) ?? 0,
+    /** Returns what takes it back. */
+    add(key: string) {
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+      return () => {
+        const left = counts.get(key)! - 1;
+        if (left === 0) counts.delete(key);
+        else counts.set(key, left);
+      };
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import type { Database } from '#store';
+import { createSealedTexts } from '#wire';
+import type { GuardedFetch } from '#network';
+import type { TaskKey } from '../task.ts';
+import { createWebhookQueue, type QueueLimits } from './webhook-queue.ts';
+import { createWebhookRelay, type RelayLimits } from './webhook-relay.ts';
+import { createWebhookStore } from './webhook-store.ts';
+import type { LostDelivery, WebhookEvent, WebhookStore } from './webhook.ts';
+
+/** Webhooks of tasks: who set them, what waits for their receivers, and the sending of it. */
+export interface Webhooks extends WebhookStore {
+  /**
+   * Has the receivers of a task told of something. Resolves when it is in the database, from where it is sent, after a restart or by another gateway as
+   * well; with the number of receivers. Each receiver gets all in order; a slow one holds up no other. Rejects with the database's error.
+   */
+  deliver(key: TaskKey, event: WebhookEvent): Promise<number>;
+  /** Sends what is due, and resolves when nothing is on its way any more. It happens by itself, too. */
+  run(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WebhooksOptions {
+  readonly database: Pick<Database, 'query' | 'batch'>;
+  readonly fetch: GuardedFetch;
+  /** 32 bytes that all gateways of one database share. */
+  readonly secret: Uint8Array;
+  readonly now: () => number;
+  readonly random?: () => number;
+  /** How often it is looked for what is due; 0: only when `deliver` or `run` are called. Default one second. */
+  readonly pollMs?: number;
+  readonly queueLimits?: Partial<QueueLimits>;
+  readonly relayLimits?: Partial<RelayLimits>;
+  readonly onLost?: (lost: LostDelivery) => void;
+  readonly onError?: (error: unknown) => void;
+}
+
+const POLL_MS = 1_000;
+const SWEEP_MS = 600_000;
+const SWEEP_BATCH = 1_000;
+
+export function createWebhooks({ database, fetch, secret, now, pollMs = POLL_MS, ...options }: WebhooksOptions): Webhooks {
+  const { random = Math.random, onLost = () => {}, onError = () => {} } = options;
+  const texts = createSealedTexts(secret);
+  const queue = createWebhookQueue({ database, now, onLost, ...(options.queueLimits ? { limits: options.queueLimits } : {}) });
+  const relay = createWebhookRelay({
+    database,
+    fetch,
+    texts,
+    now,
+    random,
+    onLost,
+    onError,
+    ...(options.relayLimits ? { limits: options.relayLimits } : {}),
+  });
+  const poll = pollMs === 0 ? null : setInterval(relay.wake, pollMs).unref();
+
+  const store = createWebhookStore({ database, texts, now });
+  const sweep = async () => {
+    try {
+      for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH;) swept = await store.sweep(SWEEP_BATCH);
+    } catch (error) {
+      onError(error);
+    }
+  };
+  const sweeper = pollMs === 0 ? null : setInterval(() => void sweep(), SWEEP_MS).unref();
+
+  return {
+    ...store,
+    async deliver(key, event) {
+      const queued = await queue(key, event);
+      if (queued > 0) relay.wake();
+      return queued;
+    },
+    run: relay.run,
+    async close() {
+      clearInterval(poll ?? undefined);
+      clearInterval(sweeper ?? undefined);
+      await relay.close();
+    },
+  };
+}

@@ -1,0 +1,72 @@
+export { createBytePile } from './byte-pile.ts';
+export { CAP_NAMES, type CapName } from './cap-name.ts';
+export { clientAddress, createTrust, type Trust } from './client-address.ts';
+export { answerClientError } from './client-error.ts';
+export { networkOf } from './client-network.ts';
+export { HTTP_ERRORS, toHttpError } from './errors-http.ts';
+export { ERROR_CODES, type ErrorCode, GatewayError, type GatewayErrorOptions, ofGeneration } from './errors.ts';
+export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
+export { isLoopback, parseHost } from './host-name.ts';
+export { isIssuerUrl } from './issuer-url.ts';
+export {
+  guardStructure,
+  isExactNumber,
+  type JsonLimits,
+  jsonText,
+  NotUtf8,
+  parseJson,
+  readJson,
+  readJsonText,
+  TooMuchStructure,
+} from './json-guard.ts';
+export { readClientMessage } from './json/client-message.ts';
+export { RawJsonError } from './json/json-scan.ts';
+export { actedOn, type ActedOnAt, foldName, lookAlikeAt, type LookAlikeFault } from './json/look-alikes.ts';
+export {
+  errorText,
+  isObject,
+  type JsonObject,
+  type JsonRpcError,
+  type JsonRpcMessage,
+  type NotificationMessage,
+  parseMessage,
+  type RawMessage,
+  type RequestId,
+  type RequestMessage,
+  type ResponseMessage,
+  resultText,
+} from './json/message.ts';
+export {
+  type Edit,
+  elementsOf,
+  type Member,
+  type Members,
+  membersAlong,
+  membersOf,
+  setMember,
+  type Span,
+  splice,
+  withMembers,
+} from './json/raw-json.ts';
+export { syntaxFault } from './json/syntax-error.ts';
+export { createLines } from './lines.ts';
+export { createOriginGuard } from './origin-guard.ts';
+export { isPublicAddress } from './outbound-addresses.ts';
+export { hostOf, namesPrivateHost, outboundUrlFault } from './outbound-url.ts';
+export { printable, SERVICE_NAME_MAX } from './printable.ts';
+export { createScrubber, redact } from './redaction.ts';
+export { type CapField, readCapRefusal } from './refused-cap.ts';
+export { type Answer, createAnswer } from './reply/answer.ts';
+export { createEventReader, EventError, eventText, type SseEvent } from './reply/event-reader.ts';
+export { createKeepAlive, createSilent, type KeepAlive } from './reply/keep-alive.ts';
+export { OWN_TURN_BYTES, ownTurn } from './reply/own-turn.ts';
+export { createHttpSink, type ReplySink } from './reply/reply-sink.ts';
+export { requestIdOf } from './request-id.ts';
+export { createSeals, type Seals } from './seal.ts';
+export { createSealedTexts, type SealedTexts } from './sealed-text.ts';
+export { type Scrub, scrubNothing, scrubOf } from './secrets.ts';
+export { SIGN_IN_HEADERS } from './sign-in-headers.ts';
+export { formatLine } from './text-line.ts';
+export { TUNNEL_PATH } from './tunnel-path.ts';
+export { asksForTunnel } from './upgrade-request.ts';
+export { tooLarge, UpstreamFailure } from './upstream-failure.ts';

@@ -1,0 +1,117 @@
+import { membersAlong, type Members } from './raw-json.ts';
+import { RawJsonError } from './json-scan.ts';
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A number beyond 2^53 is not this number to its sender: answer with `idText`. */
+export type RequestId = string | number;
+
+export interface JsonRpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** A message as it came and as it was parsed, with the places of its members in `text`. */
+export interface RawMessage {
+  readonly text: string;
+  readonly value: JsonObject;
+  readonly members: Members;
+}
+
+export interface RequestMessage extends RawMessage {
+  readonly kind: 'request';
+  readonly id: RequestId;
+  /** The id as it is written, for the reply. */
+  readonly idText: string;
+  readonly method: string;
+  readonly params: JsonObject | undefined;
+}
+
+export interface NotificationMessage extends RawMessage {
+  readonly kind: 'notification';
+  readonly method: string;
+  readonly params: JsonObject | undefined;
+}
+
+/** Has either `result` or `error`. The id is null in an error about a message that could not be read. */
+export interface ResponseMessage extends RawMessage {
+  readonly kind: 'response';
+  readonly id: RequestId | null;
+  readonly idText: string;
+  readonly result?: unknown;
+  readonly error?: JsonRpcError;
+}
+
+export type JsonRpcMessage = RequestMessage | NotificationMessage | ResponseMessage;
+
+/**
+ * One message of JSON text; undefined where it is not JSON, null where it is no JSON-RPC 2.0 message (a batch is none). A key that
+ * stands twice in the message, in `params` or in `params._meta` makes it null as well: readers differ in which one they take, and what is
+ * billed must be what the provider sees. `params` and `_meta` are objects where they are there.
+ */
+export function parseMessage(text: string): JsonRpcMessage | null | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(value) || value['jsonrpc'] !== '2.0') return null;
+  const { params } = value;
+  if (params !== undefined && !(isObject(params) && (!Object.hasOwn(params, '_meta') || isObject(params['_meta'])))) return null;
+  let members: Members;
+  try {
+    members = membersAlong(text, PARAMS_META);
+  } catch (error) {
+    if (error instanceof RawJsonError) return null;
+    throw error;
+  }
+  return value['method'] === undefined ? toResponse({ text, value, members }) : toCall({ text, value, members });
+}
+
+const PARAMS_META = ['params', '_meta'];
+
+function toCall(raw: RawMessage): RequestMessage | NotificationMessage | null {
+  const { text, value, members } = raw;
+  const { id, method } = value;
+  if (typeof method !== 'string' || members.has('result') || members.has('error')) return null;
+  const params = value['params'] as JsonObject | undefined;
+  if (id === undefined) return { kind: 'notification', text, value, members, method, params };
+  return isRequestId(id) ? { kind: 'request', id, idText: idTextOf(raw), text, value, members, method, params } : null;
+}
+
+function toResponse(raw: RawMessage): ResponseMessage | null {
+  const { id = null, result, error } = raw.value;
+  if (id !== null && !isRequestId(id)) return null;
+  const idText = id === null ? 'null' : idTextOf(raw);
+  if (error === undefined) return result === undefined || id === null ? null : { kind: 'response', id, idText, result, ...raw };
+  return result === undefined && isError(error) ? { kind: 'response', id, idText, error, ...raw } : null;
+}
+
+function idTextOf({ text, members }: RawMessage): string {
+  const { start, end } = members.get('id')!;
+  return text.slice(start, end);
+}
+
+/** Strings and integers; other numbers are let through as JSON-RPC lets them. */
+const isRequestId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isFinite(id);
+
+function isError(error: unknown): error is JsonRpcError {
+  return isObject(error) && typeof error['code'] === 'number' && typeof error['message'] === 'string';
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The reply with a result; both are JSON text. */
+export function resultText(idText: string, result: string): string {
+  return `{"jsonrpc":"2.0","id":${idText},"result":${result}}`;
+}
+
+/** The reply with an error; `idText` is JSON text. */
+export function errorText(idText: string, error: JsonRpcError): string {
+  const { code, message, data } = error;
+  return `{"jsonrpc":"2.0","id":${idText},"error":${JSON.stringify({ code, message, data })}}`;
+}

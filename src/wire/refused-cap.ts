@@ -1,0 +1,155 @@
+import type { CapName } from './cap-name.ts';
+
+/** Names of the cap that can be sent. */
+export type CapField = Exclude<CapName, 'none'>;
+
+/**
+ * Why a cap was refused. `name`: the service does not know this name; `instead` is what it says to use. `bound`: the service gives at most so many tokens;
+ * `lasting` is false where that is so for this prompt alone.
+ */
+export type CapRefusal =
+  | { readonly of: 'name'; readonly instead: CapField | null }
+  | { readonly of: 'bound'; readonly tokens: number; readonly lasting: boolean };
+
+/** Longer texts repeat the request. */
+const WORDS_MAX = 1_000;
+
+/** What a proxy in between writes before the words of the service: `litellm.BadRequestError: OpenAIException - …`. */
+const PREFIX = String.raw`^(?:[\w.]{1,40}(?:Error|Exception)[:\s-]{1,3}){0,3}`;
+/** Not the beginning of a longer name. */
+const FIELD = String.raw`['"\x60]?(max_tokens|max_completion_tokens)(?!\w|[.[]\w)['"\x60]?`;
+const words = (pattern: string) => new RegExp(PREFIX + pattern, 'i');
+
+/*
+ * All patterns begin where the words begin. Further on a service may repeat what the consumer wrote, who must not be able to make the gateway believe
+ * anything of a service. Names of fields are repeated at the beginning, too: whoever learns from a refusal looks whether the request has such words.
+ */
+const UNKNOWN_NAME: readonly RegExp[] = [
+  words(`Unsupported parameter: ${FIELD}`),
+  words(`Unknown parameter: ${FIELD}`),
+  words(`Unrecognized (?:request )?(?:argument|parameter)s?(?: supplied)?: ${FIELD}`),
+  words(`${FIELD}:? (?:is not (?:supported|allowed|permitted)|extra inputs are not permitted)`),
+];
+const INSTEAD = new RegExp(`Use ${FIELD} instead`, 'i');
+
+interface BoundPattern {
+  readonly pattern: RegExp;
+  readonly tokens: (groups: Readonly<Record<string, string>>) => number;
+  readonly lasting: boolean;
+}
+
+/** `given` is the cap that was refused. */
+const BOUNDS: readonly BoundPattern[] = [
+  {
+    pattern: words(`${FIELD} is too large: (?<given>\\d+)\\. .{0,80}?at most (?<most>\\d+) completion tokens`),
+    tokens: ({ most }) => Number(most),
+    lasting: true,
+  },
+  {
+    pattern: words(`Invalid ${FIELD} value, the valid range of max_\\w+ is \\[1, ?(?<most>\\d+)\\]`),
+    tokens: ({ most }) => Number(most),
+    lasting: true,
+  },
+  {
+    pattern: words(`${FIELD}(?: for [^ ]{1,80})? must be less than or equal to [\`']?(?<most>\\d+)`),
+    tokens: ({ most }) => Number(most),
+    lasting: true,
+  },
+  {
+    pattern: words(
+      `(?:Invalid|The parameter) ${FIELD}.{0,60}integer above maximum value[.,:] expected a value <= (?<most>\\d+), but got (?<given>\\d+)`,
+    ),
+    tokens: ({ most }) => Number(most),
+    lasting: true,
+  },
+  { pattern: words(`${FIELD}: (?<given>\\d+) > (?<most>\\d+), which is the maximum allowed`), tokens: ({ most }) => Number(most), lasting: true },
+  {
+    pattern: words(
+      'Unable to submit request because it has a maxOutputTokens value of (?<given>\\d+) but the supported range is from 1 \\(inclusive\\) to (?<end>\\d+) \\(exclusive\\)',
+    ),
+    tokens: ({ end }) => Number(end) - 1,
+    lasting: true,
+  },
+  {
+    pattern: words(
+      "This model's maximum context length is (?<context>\\d+) tokens\\. However, you requested \\d+ tokens \\((?<prompt>\\d+) in the messages",
+    ),
+    tokens: ({ context, prompt }) => Number(context) - Number(prompt),
+    lasting: false,
+  },
+  {
+    // It stopped counting where the prompt was too long for the cap, so half of what is left may fit.
+    pattern: words(
+      "This model's maximum context length is (?<context>\\d+) tokens\\. However, you requested (?<given>\\d+) output tokens and your prompt contains (?:at least )?(?<prompt>\\d+) input tokens",
+    ),
+    tokens: ({ context, prompt }) => Math.floor((Number(context) - Number(prompt)) / 2),
+    lasting: false,
+  },
+  {
+    pattern: words(
+      "'?max_tokens'?(?: or '?max_completion_tokens'?)? is too large: (?<given>\\d+)\\. ?This model's maximum context length is (?<context>\\d+) tokens and your request has (?<prompt>\\d+) input tokens",
+    ),
+    tokens: ({ context, prompt }) => Number(context) - Number(prompt),
+    lasting: false,
+  },
+];
+
+/** What an error answer says against `cap`, which was sent as `field`; null for one that refuses something else. */
+export function readCapRefusal(status: number, body: Uint8Array, field: CapField, cap: number): CapRefusal | null {
+  if (status !== 400 && status !== 422) return null;
+  const answer = parse(body);
+  if (answer === null) return null;
+  for (const text of wordsOf(answer)) {
+    const refusal = readWords(text.slice(0, WORDS_MAX), field, cap);
+    if (refusal !== undefined) return refusal;
+  }
+  return fromDetail(answer['detail'], field, cap);
+}
+
+/** undefined for words that are about something else. */
+function readWords(text: string, field: CapField, cap: number): CapRefusal | null | undefined {
+  if (UNKNOWN_NAME.some((pattern) => pattern.exec(text)?.[1] === field)) {
+    const instead = INSTEAD.exec(text)?.[1] as CapField | undefined;
+    return { of: 'name', instead: instead === field ? null : (instead ?? null) };
+  }
+  for (const { pattern, tokens, lasting } of BOUNDS) {
+    const groups = pattern.exec(text)?.groups;
+    if (groups === undefined) continue;
+    return boundOf(groups['given'] === undefined || Number(groups['given']) === cap ? tokens(groups) : NaN, cap, lasting);
+  }
+  return undefined;
+}
+
+function boundOf(tokens: number, cap: number, lasting: boolean): CapRefusal | null {
+  return Number.isSafeInteger(tokens) && tokens >= 1 && tokens < cap ? { of: 'bound', tokens, lasting } : null;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+function parse(body: Uint8Array): Json | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Where services say what is wrong. Some say it in `param`. */
+function wordsOf(answer: Json): readonly string[] {
+  const { error } = answer;
+  const { message, param } = (error ?? {}) as Json;
+  return [error, message, param, answer['message'], answer['detail']].filter((value) => typeof value === 'string');
+}
+
+/** The errors of a FastAPI server name the field in `loc`, the last of which is the field itself. */
+function fromDetail(detail: unknown, field: CapField, cap: number): CapRefusal | null {
+  if (!Array.isArray(detail)) return null;
+  for (const item of detail.slice(0, 16) as readonly (Json | null)[]) {
+    const { loc, type, ctx } = item ?? {};
+    if (!Array.isArray(loc) || loc.at(-1) !== field) continue;
+    if (type === 'extra_forbidden') return { of: 'name', instead: null };
+    if (type === 'less_than_equal') return boundOf(Number((ctx as Json | undefined)?.['le']), cap, true);
+  }
+  return null;
+}

@@ -1,0 +1,5 @@
+/* What reading a reply needs. The thread that reads large ones loads no more of the room. */
+export { GatewayError } from './errors.ts';
+export { type JsonLimits, parseJson, TooMuchStructure } from './json-guard.ts';
+export { readElsewhere } from './reply/read-elsewhere.ts';
+export { tooLarge, UpstreamFailure } from './upstream-failure.ts';
