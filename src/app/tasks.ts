@@ -84,7 +84,7 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
     onLost: (lost) => logger.info({ ...lost }, 'a webhook was given up'),
   });
   let lookAtAgent: Look | undefined;
-  const look: Look = async (task, signal) => (await lookAtAgent?.(task, signal)) ?? null;
+  const look: Look = async (task, signal, whole) => (await lookAtAgent?.(task, signal, whole)) ?? null;
   const push = createPush({ webhooks, tasks, catalog, allowPrivate, publicUrl: config.publicUrl, look, secret, limits: config.limits, now, onError });
   return {
     tasks,

@@ -65,7 +65,7 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
 
 /** The end of a reply that was cut: by what the provider claimed of it, else by what was counted. Free when nothing was produced. */
 export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
-  const usage = cutUsage(produced.claim, context, produced);
+  const usage = cutUsage(produced.claim, context, produced, reason === 'cancelled');
   const end = toEnd(context, produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
   return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail };

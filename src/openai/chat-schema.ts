@@ -303,7 +303,15 @@ export function chatSchema(messagesMax: number) {
         [MUST_BE]: `an integer from 1 to ${TOOL_ROUNDS_MAX}`,
       },
       tollgate: object('The task of an agent to go on with, as an earlier reply told it in its own `tollgate`. Not forwarded.', {
-        properties: { task_id: taskName, context_id: taskName, state: echoed, cost_pending: echoed },
+        properties: {
+          task_id: taskName,
+          context_id: taskName,
+          state: echoed,
+          cost_pending: echoed,
+          note: echoed,
+          messages: echoed,
+          tool_calls: echoed,
+        },
         additionalProperties: false,
       }),
     },

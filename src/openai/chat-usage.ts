@@ -99,9 +99,10 @@ const CLAIM_BEHIND_MAX = 2;
 
 /**
  * What a reply that was cut used. A claim in the middle of a stream may be of its beginning: some servers send zeros, or the prompt alone, until the end.
- * Such a claim is not below what was delivered; one of nothing at all is flagged. `estimated`: measured, at least in part.
+ * Such a claim is not below what was delivered; one of nothing at all is flagged, unless the client `left`, who could have any provider flagged that says what it used
+ * at the end. `estimated`: measured, at least in part.
  */
-export function cutUsage(claim: unknown, bounds: UsageBounds, output: Output): ChatUsage & { readonly estimated: boolean } {
+export function cutUsage(claim: unknown, bounds: UsageBounds, output: Output, left = false): ChatUsage & { readonly estimated: boolean } {
   const claimed = readUsage(claim, bounds, output);
   const measuredUsage = measureUsage(bounds, output);
   if (claimed.usage === null) return { ...measuredUsage, estimated: true };
@@ -111,7 +112,7 @@ export function cutUsage(claim: unknown, bounds: UsageBounds, output: Output): C
   const promptTokens = saidPrompt > 0n ? Number(saidPrompt) : prompt;
   const tokens = Math.max(Number(said), completion);
   // A request has a prompt, whatever came of it.
-  const flags = saidPrompt === 0n && said === 0n ? IMPLAUSIBLE : claimed.flags;
+  const flags = saidPrompt === 0n && said === 0n && !left ? IMPLAUSIBLE : claimed.flags;
   return { usage: toUsage(promptTokens, tokens, bounds.size), flags, shown: shownMeasured(promptTokens, tokens), estimated: true };
 }
 

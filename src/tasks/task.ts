@@ -158,5 +158,8 @@ export interface Tasks {
   costOf(key: TaskKey, beganBy: (task: Task) => string | null): Promise<TaskCost | null>;
 }
 
-/** Looks at a task at its provider. Resolves with what is seen; null where it could not be asked, or `signal` aborted: nobody waits any more. */
-export type Look = (task: Task, signal: AbortSignal) => Promise<Sight | null>;
+/**
+ * Looks at a task at its provider. Resolves with what is seen; null where it could not be asked, or `signal` aborted: nobody waits any more. `whole`: with all that was
+ * said in it, for its bytes.
+ */
+export type Look = (task: Task, signal: AbortSignal, whole?: boolean) => Promise<Sight | null>;

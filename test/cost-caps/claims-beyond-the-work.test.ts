@@ -53,8 +53,8 @@ beforeAll(async () => {
     const { request, response, result } = exchange;
     if (request.path.startsWith('/.well-known/'))
       return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(card()));
-    const { id: asked } = request.params as { readonly id?: string };
-    if (asked !== undefined) return result(tasks.get(asked)!);
+    const { id: asked, historyLength } = request.params as { readonly id?: string; readonly historyLength?: number };
+    if (asked !== undefined) return result({ ...tasks.get(asked)!, ...(historyLength === 0 ? { history: [] } : {}) });
     if (textOf(exchange) === 'work') {
       const id = randomUUID();
       const { configuration } = request.params as { readonly configuration?: { readonly taskPushNotificationConfig?: { readonly url: string } } };
@@ -201,7 +201,7 @@ describe('a task of an agent', () => {
     };
     return result.task.id;
   }
-  const asked = (method: string, id: string) => post('/a2a/far/agent', rpc(method, { id }), NEW);
+  const asked = (method: string, id: string, more: object = {}) => post('/a2a/far/agent', rpc(method, { id, ...more }), NEW);
   const ends = (id: string, state: string, more: object) => void tasks.set(id, taskResult(id, state, more).task);
 
   test('is held against what was seen of it', async () => {
@@ -232,6 +232,41 @@ describe('a task of an agent', () => {
     });
     expect(flags).toEqual(['usage_implausible']);
     expect(cost).toBeLessThan(5_000n * 2n + SHORT_CALL_MAX);
+  });
+
+  describe('that answers by messages alone', () => {
+    const history = [{ messageId: randomUUID(), role: 'ROLE_AGENT', parts: [{ text: 'x'.repeat(5_000) }] }];
+    const usage = usageOf({ completion: 4_000 });
+
+    test('is held against all of them, also where its client asks for none', async () => {
+      const told = await charged(async () => {
+        const id = await begin();
+        ends(id, 'COMPLETED', { ...usage, history });
+        return asked('GetTask', id, { historyLength: 0 });
+      });
+      expect(told).toMatchObject({ cost: 4_000n, flags: [] });
+    });
+
+    test('is held against all of them where nobody asks, and the gateway sees its end', async () => {
+      const told = await charged(async () => {
+        ends(await begin(), 'COMPLETED', { ...usage, history });
+        await expect.poll(async () => (await world.spine.balance()).locked, { timeout: 20_000 }).toBe(0n);
+        return '';
+      });
+      expect(told).toMatchObject({ cost: 4_000n, flags: [] });
+    });
+
+    test('is held against all of them where it tells its end as a bare status', async () => {
+      const told = await charged(async () => {
+        const id = await begin({ taskPushNotificationConfig: { url: 'http://127.0.0.1:9/news' } });
+        ends(id, 'COMPLETED', { history });
+        const body = JSON.stringify(statusEvent(id, 'COMPLETED', usage));
+        const answer = await fetch(webhook!, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+        expect(answer.status).toBe(204);
+        return '';
+      });
+      expect(told).toMatchObject({ cost: 4_000n, flags: [] });
+    });
   });
 
   test.each([

@@ -51,7 +51,11 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [image('http://example.com/a.png'), 'messages[0].content[0].image_url.url', 'an https URL or a data URL'],
   [image('file:///etc/passwd'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:text/html;base64,AAAA'), 'messages[0].content[0].image_url.url', 'an https URL'],
-  [{ ...valid, tollgate: { task: 't' } }, 'tollgate.task', 'tollgate.task is not known here. Known are task_id, context_id, state, cost_pending'],
+  [
+    { ...valid, tollgate: { task: 't' } },
+    'tollgate.task',
+    'tollgate.task is not known here. Known are task_id, context_id, state, cost_pending, note, messages, tool_calls',
+  ],
   [image('data:image/png,AAAA'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:image/png;base64,'), 'messages[0].content[0].image_url.url', 'an https URL'],
   [image('data:image/png;base64,@@@@'), 'messages[0].content[0].image_url.url', 'an https URL'],
@@ -121,6 +125,21 @@ const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
   [
     'fields that nobody here knows',
     { ...valid, seed: 1, response_format: { type: 'json_object' }, reasoning: { effort: 'high' }, logit_bias: { 1: 2 } },
+  ],
+  [
+    'all that a reply says of itself, sent back',
+    {
+      ...valid,
+      tollgate: {
+        task_id: 't',
+        context_id: 'c',
+        state: 'working',
+        cost_pending: true,
+        note: { type: 'reply_cut' },
+        messages: [user],
+        tool_calls: [],
+      },
+    },
   ],
   ['every role', { ...valid, messages: ['system', 'developer', 'user', 'assistant', 'tool', 'function'].map((role) => ({ role, content: 'x' })) }],
   [

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSocket, readAnswer } from '../support/raw-http.ts';
 import { fill, routesOf } from '../support/route-table.ts';
@@ -89,6 +90,24 @@ test('a connection whose body comes after its 404 goes on', async () => {
   socket.write('"":1}GET /api/v1/ping HTTP/1.1\r\nhost: x\r\n\r\n');
   expect(await next).toMatchObject({ status: 200, body: 'pong' });
   socket.destroy();
+});
+
+test('a connection keeps nothing of the requests that it was refused', async () => {
+  const connected = once(spine.app.server.server, 'connection');
+  const socket = await openSocket(spine.origin);
+  const [connection] = (await connected) as [Socket];
+  const listeners: number[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    const answer = readAnswer(socket);
+    socket.write(`POST /nowhere HTTP/1.1\r\nhost: x\r\n${LENGTH}\r\n`);
+    expect((await answer).status).toBe(404);
+    const next = readAnswer(socket);
+    socket.write('{"":1}GET /api/v1/ping HTTP/1.1\r\nhost: x\r\n\r\n');
+    expect(await next).toMatchObject({ status: 200 });
+    listeners.push(connection.listenerCount('close'));
+  }
+  socket.destroy();
+  expect(new Set(listeners).size).toBe(1);
 });
 
 test('no route waits for the body of who has a wrong key, but the one where only the body says whether a key is needed', async () => {

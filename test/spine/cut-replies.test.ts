@@ -25,6 +25,8 @@ beforeAll(async () => {
 [upstream]
 call_timeout_ms = ${CALL_MS}
 reply_bytes_max = ${REPLY_BYTES_MAX}
+[billing]
+drain_ms = 200
 ${modelBlock({ name: 'test/long', provider: 'Long', url })}`,
   });
 });
@@ -215,6 +217,22 @@ test.each([
 
 test('a claim of nothing, of a stream that is cut, is counted for its provider', async () => {
   expect(await implausible()).toBe(1);
+});
+
+test('zeros before the end are not held against the provider of a client that left', async () => {
+  const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  const withUsage = `data: ${JSON.stringify({ id: 'up', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: WORD } }], usage })}\n\n`;
+  answer = (response) => goOn(beginStream(response), withUsage, withUsage);
+  const before = await implausible();
+  const leaving = new AbortController();
+  const response = await spine.post('/chat/completions', ask('hello', { model: 'test/long', max_tokens: 4_000, stream: true }), {}, leaving.signal);
+  for await (const part of response.body!) if (Buffer.from(part).includes(WORD)) break;
+  leaving.abort();
+  await spine.quiet();
+  const generation = await spine.generation(response.headers.get('x-generation-id'));
+  expect(generation).toMatchObject({ outcome: 'cut', cancelled: true, estimated: true, flags: [] });
+  expect(generation.cost_micro_usdc).toBeGreaterThan(0);
+  expect(await implausible()).toBe(before);
 });
 
 test('a running claim of an honest provider is what is charged', async () => {

@@ -29,7 +29,7 @@ export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsO
     let sight: Sight | null = null;
     if (own !== null) {
       const told = own.priceCap === null ? 0 : Buffer.byteLength(JSON.stringify(value));
-      const shown = async () => (await look(task, AbortSignal.timeout(LOOK_MS)))?.bytes ?? 0;
+      const shown = async () => (await look(task, AbortSignal.timeout(LOOK_MS), true))?.bytes ?? 0;
       sight = sightOf(own, event, task.output, await bytesBehind(own, event, told, shown));
     }
     if (sight !== null) await tasks.saw(key, sight);

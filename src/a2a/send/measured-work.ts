@@ -34,13 +34,15 @@ export function measureWork({ priceCap }: Pick<PricedByUse, 'priceCap'>, message
 
 /**
  * Bytes of output that the end of a task is held against. Where those that were heard with it do not explain its claim, `shown` is asked for those of the whole task:
- * the end may be a bare status, after output that somebody else has heard.
+ * the end may be a bare status, after output that somebody else has heard, or a task without the history that has its output.
  */
 export async function bytesBehind(offer: PricedByUse, event: A2aEvent, heard: number, shown: () => Promise<number>): Promise<number> {
-  if (offer.priceCap === null || event.kind === 'task' || !isTerminal(event.state)) return heard;
+  if (offer.priceCap === null || !isTerminal(event.state)) return heard;
   const work: MeasuredWork = { elapsedMs: Number.MAX_SAFE_INTEGER, bytesIn: 0, bytesOut: heard };
   const { flags } = heldAgainst(readReportedUsage(event.usage), offer, work);
-  return flags.includes('usage_implausible') ? heard + (await shown().catch(() => 0)) : heard;
+  if (!flags.includes('usage_implausible')) return heard;
+  const whole = await shown().catch(() => 0);
+  return event.kind === 'task' ? Math.max(heard, whole) : heard + whole;
 }
 
 /** Bytes of a task as its agent shows it; 0 where it does not. Rejects with UpstreamFailure. */

@@ -100,11 +100,11 @@ export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Tas
 
 /** Looks at a task for the gateway itself, that its end is seen although nobody asks. */
 export function createLook(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Look {
-  return async (task, signal) => {
+  return async (task, signal, whole = false) => {
     const { taskId, service, offerId, account, notes, output } = task;
     // Only the gateway that made the answer knew of it.
     if (notes === BRIDGED) return null;
-    const params: JsonObject = { id: taskId, historyLength: 0 };
+    const params: JsonObject = { id: taskId, ...(whole ? {} : { historyLength: 0 }) };
     const caller: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
     const ask = {
       operation: 'get',

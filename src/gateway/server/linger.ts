@@ -43,6 +43,7 @@ function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
   const over = () => {
     clearTimeout(timer);
     clearInterval(watch);
+    socket.removeListener('close', over);
   };
   body.once('end', over);
   socket.once('close', over);
