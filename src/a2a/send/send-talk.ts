@@ -231,15 +231,11 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   async function cut(at: Running, detached: Send, why: TaskCut): Promise<ReplyEnd> {
     const { link } = at;
     const ended = await cancelAtAgent({ ...asking(at), send: detached });
+    const bytes = Math.max(measuring.bytes, ended === null ? 0 : Buffer.byteLength(JSON.stringify(ended.value)));
     if (ended !== null && ended.event.state !== 'canceled' && why.reason !== 'too_large')
-      return over(
-        at,
-        ended.event,
-        { text: textOf(link, ended.value), event: ended.event, error: null, cut: null },
-        Math.max(measuring.bytes, Buffer.byteLength(JSON.stringify(ended.value))),
-      );
+      return over(at, ended.event, { text: textOf(link, ended.value), event: ended.event, error: null, cut: null }, bytes);
     const { version, later, covered } = ask;
-    return cutTask(deps, { ...at, call: call!, version, later, covered, work: measuring.work(), canceled: ended?.event ?? null }, why);
+    return cutTask(deps, { ...at, call: call!, version, later, covered, work: measuring.work(bytes), canceled: ended?.event ?? null }, why);
   }
 
   /** The task goes on, and its lock stays, also where it cannot be noted who is to be told of it. */
