@@ -45,7 +45,8 @@ export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: 
             throw broken('it answered with a task, though the request did not say that tasks are taken', null);
           return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
         }
-        end = heldToMeasure(end, turn, offer, call!.startedAt - askedAt + performance.now() - beganAt);
+        // Another gateway, whose clock may be ahead, may have asked first.
+        end = heldToMeasure(end, turn, offer, Math.max(0, call!.startedAt - askedAt) + performance.now() - beganAt);
       } catch (error) {
         if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
           return tooLargeEnd(turn, offer, error, performance.now() - beganAt);
