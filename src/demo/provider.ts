@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { fstatSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { createCroupier, type Croupier } from './croupier.ts';
+import type { Croupier } from './croupier.ts';
 import { croupierCard } from './croupier-card.ts';
 import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
-import { createToolbox, type Toolbox } from './toolbox.ts';
+import type { Toolbox } from './toolbox.ts';
 
 /** The demo's models: `echo` says what you say, `sage` answers a few things by rule. */
 export const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
@@ -43,11 +44,14 @@ const AGENT_PATH = '/croupier';
 /** Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, an MCP server, an A2A agent, and a health check. */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
   const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };
-  const [toolbox, croupier] = [createToolbox(around), createCroupier(around)];
-  const route = (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const listening = Promise.withResolvers<void>();
+  // The SDKs take a while to load: that begins when the server listens, so that its start does not wait for them.
+  const toolbox = listening.promise.then(async () => (await import('./toolbox.ts')).createToolbox(around));
+  const croupier = listening.promise.then(async () => (await import('./croupier.ts')).createCroupier(around));
+  const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = request.url?.split('?')[0] ?? '';
-    if (path === MCP_PATH) return useTools(request, response, toolbox);
-    if (path.startsWith(AGENT_PATH)) return askAgent(request, response, croupier);
+    if (path === MCP_PATH) return useTools(request, response, await toolbox);
+    if (path.startsWith(AGENT_PATH)) return askAgent(request, response, await croupier);
     return handle(request, response, options.paceMs ?? PACE_MS);
   };
   const server = createServer((request, response) => {
@@ -58,6 +62,7 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
   server.keepAliveTimeout = 120_000;
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');
+  setImmediate(listening.resolve);
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/v1`,
@@ -170,9 +175,14 @@ async function askAgent(request: IncomingMessage, response: ServerResponse, crou
 
 async function useTools(request: IncomingMessage, response: ServerResponse, toolbox: Toolbox): Promise<void> {
   if (refusesPost(request, response, 'These tools are')) return;
-  const { status, body } = toolbox(await readText(request), request.headers);
-  if (body === null) response.writeHead(status).end();
-  else sendJson(response, status, body);
+  const headers = new Headers(Object.entries(request.headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])));
+  // A plain curl says neither: what is posted here is JSON, and so is what comes back.
+  headers.set('content-type', 'application/json');
+  headers.set('accept', 'application/json, text/event-stream');
+  const reply = await toolbox(new Request(`http://${request.headers.host}${MCP_PATH}`, { method: 'POST', headers, body: await readText(request) }));
+  response.writeHead(reply.status, Object.fromEntries(reply.headers));
+  if (reply.body === null) response.end();
+  else await pipeline(reply.body, response);
 }
 
 async function readText(request: IncomingMessage): Promise<string> {

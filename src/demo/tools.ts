@@ -18,7 +18,14 @@ export interface Said {
 
 export interface Tool {
   /** As `tools/list` shows it. */
-  readonly definition: { readonly name: string } & JsonObject;
+  readonly definition: {
+    readonly name: string;
+    readonly title: string;
+    readonly description: string;
+    readonly inputSchema: JsonObject;
+    readonly outputSchema: JsonObject;
+    readonly annotations: JsonObject;
+  };
   /** Throws ArgumentError where the arguments are of no use. */
   run(args: JsonObject): Said;
 }

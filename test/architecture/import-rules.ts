@@ -63,7 +63,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   rpc: { rooms: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
   provide: { rooms: ['wire', 'config', 'network/tunnel'], packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'] },
-  demo: { rooms: [], packages: [] },
+  // A provider as anybody would write it, with the official SDKs.
+  demo: { rooms: [], packages: ['@a2a-js/sdk', '@modelcontextprotocol/server'] },
   version: { rooms: [], packages: [] },
   app: { rooms: [...MIDDLE, 'openai', 'mcp', 'a2a', 'rpc', 'provide', 'provide/wallet', 'version'], packages: ['fastify'] },
   cli: {

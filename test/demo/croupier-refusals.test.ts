@@ -21,6 +21,7 @@ it.each([
   ['a message that is none', asked('message/send', { message: 'x' }), {}, -32602, 1],
   ['a message without parts', asked('message/send', message({ parts: [] })), {}, -32602, 1],
   ['a message without an id', asked('message/send', message({ messageId: '' })), {}, -32602, 1],
+  ['a context with too long an id', asked('message/send', message({ contextId: 'x'.repeat(257) })), {}, -32602, 1],
   ['a task that there is not', asked('message/send', message({ taskId: 'none' })), {}, -32001, 1],
   ['a task that there is not to look at', asked('GetTask', { id: 'none' }), {}, -32001, 1],
   ['push notifications', asked('CreateTaskPushNotificationConfig', { id: 'none' }), {}, -32003, 1],
