@@ -27,8 +27,10 @@ export function completeBlock(block: Table, shown: (listing: string) => unknown 
   return { display_name: shown(listingOf(named)) ?? name, ...named };
 }
 
-/** Blocks with the same one are one listing. */
-export const listingOf = ({ name, provider_name: provider }: Table): string => `${String(provider).toLowerCase()}\n${String(name)}`;
+/** Blocks with the same one are one listing. What is no text counts as none: it is refused elsewhere, and may have no text at all. */
+export const listingOf = ({ name, provider_name: provider }: Table): string => `${textOf(provider).toLowerCase()}\n${textOf(name)}`;
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Text that may be left out, and is `fallback` then. */
 export function optionalCheckedText(takes: string, meaning: string, fallback: string, fault: (value: string) => string | null): Option<string> {

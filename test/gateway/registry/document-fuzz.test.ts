@@ -69,6 +69,8 @@ test('any value in the place of any other is read or refused', () => {
       '<script>',
       [],
       {},
+      // Has no text: String() of it throws.
+      { toString: 1, valueOf: 1 },
       ['text'],
       [null],
       'x'.repeat(5_000),
